@@ -11,16 +11,24 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
+from provisioner.copies.events import before_copying
 from provisioner.copies.models import (
     LEAST_MINUTES,
     MOST_MINUTES,
+    MOVING_COPIES,
     CopiedSnapshot,
     CopyOperation,
     CopyParameters,
     CopyRule,
     WorkspaceCopy,
 )
-from provisioner.copies.queries import has_base, obstacle_of
+from provisioner.copies.queries import (
+    RETRIED_AFTER,
+    obstacle_of,
+    places_of,
+    rule_at,
+    rule_for,
+)
 from provisioner.copies.refusals import CopyBusy, CopyHindered
 from provisioner.copies.states import set_copy_state
 from provisioner.engine.models import Operation
@@ -37,7 +45,8 @@ def copy_rule_set(
 ) -> CopyRule:
     """Have workspaces of a mirror's template copied to its site, from now on.
 
-    A sweep makes the copies, a few at a time.
+    Those at the mirror's site are copied to the template's home. A sweep makes the
+    copies, a few at a time.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -51,15 +60,23 @@ def copy_rule_set(
     settings = {"every_minutes": every_minutes, "purposes": sorted(set(purposes))}
     with transaction.atomic():
         Mirror.objects.select_for_update(of=("self",), no_key=True).get(pk=mirror.pk)
-        before = CopyRule.objects.filter(mirror=mirror).values(*settings).first()
-        rule, _ = CopyRule.objects.update_or_create(mirror=mirror, defaults=settings)
-        changes = changes_between(before or dict.fromkeys(settings), settings)
+        known = rule_at(mirror)
+        rule = known or CopyRule(
+            template=mirror.template,
+            site=mirror.site,
+            second_site=mirror.template.site,
+        )
+        before = {name: getattr(rule, name) if known else None for name in settings}
+        changes = changes_between(before, settings)
         if changes:
+            for name, value in settings.items():
+                setattr(rule, name, value)
+            rule.save()
             record_event(
-                mirror,
+                mirror.template,
                 kind="copies_switched_on",
-                message=f"Workspaces are copied to {mirror.site.name} every "
-                f"{every_minutes} minutes.",
+                message=f"Workspaces are copied to {rule.site.name}, and those there "
+                f"to {rule.second_site.name}, every {every_minutes} minutes.",
                 actor=by,
                 data=changes,
             )
@@ -76,10 +93,10 @@ def copy_rule_delete(*, by: User, rule: CopyRule) -> None:
         deleted, _ = CopyRule.objects.filter(pk=rule.pk).delete()
         if deleted:
             record_event(
-                rule.mirror,
+                rule.template,
                 kind="copies_switched_off",
-                message=f"Workspaces are no longer copied to {rule.mirror.site.name}. "
-                "The copies are deleted.",
+                message=f"Workspaces are no longer copied to {rule.site.name}, nor "
+                f"those there to {rule.second_site.name}. The copies are deleted.",
                 actor=by,
             )
 
@@ -87,15 +104,14 @@ def copy_rule_delete(*, by: User, rule: CopyRule) -> None:
 def copy_transfer(*, by: User, copy: WorkspaceCopy) -> Operation:
     """Transfer what changed in a workspace since the last time, now.
 
-    Raises: NotAllowed, CopyHindered, CopyBusy.
+    Raises: NotAllowed, CopyHindered, CopyBusy, LimitReached.
     """
     workspace = copy.workspace
     permissions.require(can_change_workspace(by, workspace))
     if workspace.state != Workspace.State.READY:
         raise CopyHindered(f"The workspace “{workspace.name}” is not ready.")
-    has_failed = copy.state == WorkspaceCopy.State.FAILED
-    obstacle = obstacle_of(copy, has_base=has_base(copy))
-    if obstacle and not has_failed:
+    obstacle = obstacle_of(copy, places_of([copy])[copy.pk])
+    if obstacle not in ("", copy.status_message):  # what failed may be tried again
         raise CopyHindered(obstacle)
     return begin_transfer(by=by, copy=copy)
 
@@ -103,11 +119,13 @@ def copy_transfer(*, by: User, copy: WorkspaceCopy) -> Operation:
 def begin_transfer(*, by: User, copy: WorkspaceCopy) -> Operation:
     """Begin a transfer; the next one is due after the rule's interval.
 
-    Raises: CopyBusy.
+    Raises: CopyBusy, LimitReached (there is no place for its volume).
     """
-    rule = CopyRule.objects.filter(mirror=copy.mirror_id).first()
+    rule = rule_for(copy)
     now = clocks.database_now()
     with transaction.atomic():
+        if not copy.volume_uuid:
+            before_copying.send(WorkspaceCopy, workspace=copy.workspace, site=copy.site)
         _set_state(
             copy,
             WorkspaceCopy.State.TRANSFERRING,
@@ -121,6 +139,13 @@ def begin_transfer(*, by: User, copy: WorkspaceCopy) -> Operation:
             parameters=CopyParameters(copied=copied.pk),
             is_background=True,
         )
+
+
+def put_off(copy: WorkspaceCopy, *, why: str) -> None:
+    """Let a copy that a limit refuses wait for its next attempt, and say why."""
+    later = clocks.database_now() + RETRIED_AFTER
+    resting = WorkspaceCopy.objects.exclude(state__in=MOVING_COPIES)
+    resting.filter(pk=copy.pk).update(status_message=why, due_at=later)
 
 
 def begin_deletion(*, by: User, copy: WorkspaceCopy) -> Operation:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from provisioner.catalog.models import Template
 from provisioner.engine.models import HasOperations, Parameters
+from provisioner.lib.fullness import Fullness
 from provisioner.lib.names import TAG_PREFIX, same_tag, underscored
-from provisioner.mirrors.models import Mirror
-from provisioner.sites.models import Site
+from provisioner.sites.models import MeasuredVolume, Site
 from provisioner.workspaces.models import ReadClient, Workspace
 
 LEAST_MINUTES, MOST_MINUTES = 5, 7 * 24 * 60
@@ -42,14 +43,17 @@ def usual_purposes() -> list[str]:
 
 
 class CopyRule(models.Model):
-    """A mirror's site gets copies of workspaces at the template's site.
+    """A template's workspaces are copied to `site`; those that are there, elsewhere.
 
-    `purposes` are those of the workspaces that are copied.
+    Those go to `second_site`. So the rule holds whichever of its sites is the home of
+    the template. `purposes` are those of the workspaces that are copied.
     """
 
-    mirror = models.OneToOneField(
-        Mirror, on_delete=models.PROTECT, related_name="copy_rule"
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, related_name="copy_rules"
     )
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="copy_rules")
+    second_site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="+")
     every_minutes = models.PositiveSmallIntegerField(
         default=60,
         validators=[
@@ -63,8 +67,15 @@ class CopyRule(models.Model):
     )
 
     class Meta:
-        ordering = ("mirror__name",)
+        ordering = ("template__name", "site__name")
         constraints = (
+            models.UniqueConstraint(
+                fields=("template", "site"), name="copy_rule_once_for_a_site"
+            ),
+            models.CheckConstraint(
+                name="copy_rule_is_between_two",
+                condition=~Q(site=F("second_site")),
+            ),
             models.CheckConstraint(
                 name="copy_rule_interval_in_range",
                 condition=Q(
@@ -74,7 +85,12 @@ class CopyRule(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"Copies of workspaces, {self.mirror}"
+        return f"Copies of workspaces of {self.template.name} at {self.site.name}"
+
+    def destination_of(self, workspace: Workspace) -> int:
+        """Return the id of the site to which a workspace is copied."""
+        is_there = workspace.site_id == self.site_id
+        return self.second_site_id if is_there else self.site_id
 
     @property
     def interval(self) -> dt.timedelta:
@@ -87,12 +103,17 @@ class CopyManager(models.Manager["WorkspaceCopy"]):
     def get_queryset(self) -> models.QuerySet[WorkspaceCopy]:
         return super().get_queryset().exclude(state="deleted")
 
+    def with_volume(self) -> models.QuerySet[WorkspaceCopy]:
+        """Keep those that have a volume at their site, or get it now."""
+        return self.get_queryset().filter(~Q(volume_uuid="") | Q(state="transferring"))
 
-class WorkspaceCopy(HasOperations):
-    """A workspace at another site, in a clone of the mirror there.
 
-    SnapMirror continues from the snapshot that both clones share, so that only what
-    changed since the clone is sent. `site` is the mirror's.
+class WorkspaceCopy(MeasuredVolume, HasOperations):
+    """A workspace at another site, in a clone of the template's volume there.
+
+    That is the volume of a mirror or of the home. SnapMirror continues from the
+    snapshot that both clones share, so only what changed since the clone is sent.
+    While one waits, `status_message` is the limit that its first transfer waits for.
     """
 
     class State(models.TextChoices):
@@ -106,7 +127,6 @@ class WorkspaceCopy(HasOperations):
     workspace = models.ForeignKey(
         Workspace, on_delete=models.PROTECT, related_name="copies"
     )
-    mirror = models.ForeignKey(Mirror, on_delete=models.PROTECT, related_name="copies")
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="copies")
     name = models.CharField(max_length=200, editable=False)
     tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
@@ -133,9 +153,9 @@ class WorkspaceCopy(HasOperations):
         default_manager_name = "with_deleted"
         constraints = (
             models.UniqueConstraint(
-                fields=("workspace", "mirror"),
+                fields=("workspace", "site"),
                 condition=~Q(state="deleted"),
-                name="copy_once_at_a_mirror",
+                name="copy_once_at_a_site",
             ),
             models.CheckConstraint(
                 name="copy_ready_has_relationship",
@@ -178,10 +198,33 @@ class WorkspaceCopy(HasOperations):
         return f"{self.site.svm}:{self.volume_name}"
 
     @property
+    def fullness(self) -> Fullness | None:
+        """How full its volume is.
+
+        Its inodes come from the workspace's, whose owner is told of them there.
+        """
+        measured = super().fullness
+        return replace(measured, used_inodes=None) if measured is not None else None
+
+    @property
+    def way_to_room(self) -> str:
+        """What an administrator does about a volume that fills up."""
+        return (
+            f"A storage administrator enlarges {self.volume_path} at {self.site.name}, "
+            "or raises its autosize maximum."
+        )
+
+    @property
+    def gets_snapshots(self) -> bool:
+        """Whether the workspace is copied there, now or later."""
+        return not self.is_released and self.state not in ENDING_COPIES
+
+    @property
     def is_moving(self) -> bool:
         return self.state in MOVING_COPIES
 
 
+ENDING_COPIES = (WorkspaceCopy.State.DELETING, WorkspaceCopy.State.DELETED)
 MOVING_COPIES = (WorkspaceCopy.State.TRANSFERRING, WorkspaceCopy.State.DELETING)
 """An operation is under way; in the others a copy rests."""
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from provisioner.copies.models import CopiedSnapshot, CopyRule, WorkspaceCopy
-from provisioner.copies.queries import obstacle_of
-from provisioner.mirrors.models import Mirror, MirroredSnapshot
-from provisioner.mirrors.queries import AVAILABLE
+from provisioner.copies.queries import obstacle_of, places_of, rule_at
+from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import Workspace
 
 _RECORDS = ("opened", "descriptions", "have_differences")
@@ -23,6 +22,17 @@ class CopyOverview:
     copy: WorkspaceCopy
     last: CopiedSnapshot | None
     obstacle: str
+
+    @property
+    def fills_up(self) -> str:
+        """How full its volume is and what to do, "" while it has room."""
+        fullness = self.copy.fullness
+        if fullness is None or not fullness.is_short or not self.copy.gets_snapshots:
+            return ""
+        return (
+            f"The volume of the copy at {self.copy.site.name} is {fullness.sentence} "
+            f"Without room transfers fail. {self.copy.way_to_room}"
+        )
 
     @property
     def is_under_way(self) -> bool:
@@ -38,9 +48,7 @@ class CopyOverview:
 def copies_of(workspace: Workspace) -> list[CopyOverview]:
     """Return a workspace's copies by site; one query if it has none."""
     copies = WorkspaceCopy.objects.filter(workspace=workspace)
-    return overviews_of(
-        list(copies.select_related("site", "mirror", "workspace__snapshot"))
-    )
+    return overviews_of(list(copies.select_related("site", "workspace__snapshot")))
 
 
 def overviews_of(copies: Sequence[WorkspaceCopy]) -> list[CopyOverview]:
@@ -49,18 +57,12 @@ def overviews_of(copies: Sequence[WorkspaceCopy]) -> list[CopyOverview]:
         return []
     arrived = CopiedSnapshot.objects.filter(copy__in=copies, arrived_at__isnull=False)
     last = {each.copy_id: each for each in arrived.defer(*_RECORDS).order_by("pk")}
-    bases = set(
-        MirroredSnapshot.objects.filter(
-            mirror__copies__in=copies, state=AVAILABLE
-        ).values_list("mirror", "snapshot")
-    )
+    places = places_of(copies)
     return [
         CopyOverview(
             copy=copy,
             last=last.get(copy.pk),
-            obstacle=obstacle_of(
-                copy, has_base=(copy.mirror_id, copy.workspace.snapshot_id) in bases
-            ),
+            obstacle=obstacle_of(copy, places[copy.pk]),
         )
         for copy in copies
     ]
@@ -68,7 +70,7 @@ def overviews_of(copies: Sequence[WorkspaceCopy]) -> list[CopyOverview]:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOverview:
-    """What a mirror's site gets of workspaces, and how many copies are there."""
+    """What a mirror's site gets of workspaces, and how many copies the rule made."""
 
     rule: CopyRule | None
     copies: int
@@ -84,15 +86,19 @@ class RuleOverview:
 
 
 def rule_of(mirror: Mirror) -> RuleOverview:
-    """Return what a mirror's page shows of copies, in two queries."""
+    """Return what a mirror's page shows of copies, in two or three queries."""
+    rule = rule_at(mirror)
+    sites = (rule.site_id, rule.second_site_id) if rule else (mirror.site_id,)
     counts = dict(
-        WorkspaceCopy.objects.filter(mirror=mirror)
+        WorkspaceCopy.objects.filter(
+            workspace__template=mirror.template_id, site__in=sites
+        )
         .order_by()
         .values_list("state")
         .annotate(number=Count("pk"))
     )
     return RuleOverview(
-        rule=CopyRule.objects.filter(mirror=mirror).first(),
+        rule=rule,
         copies=sum(counts.values()),
         failed=counts.get(WorkspaceCopy.State.FAILED, 0),
     )

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 
 from provisioner.accounts.models import User
 from provisioner.catalog.queries import in_scope
 from provisioner.copies.models import CopiedSnapshot, CopyRule, WorkspaceCopy
-from provisioner.mirrors.models import Mirror, MirroredSnapshot
-from provisioner.mirrors.queries import AVAILABLE
+from provisioner.mirrors.models import FORMER_HOMES, Mirror
+from provisioner.mirrors.queries import can_be_cloned
+from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 
 RETRIED_AFTER = dt.timedelta(minutes=10)
 AT_ONCE = 4
 """How many copies are transferred to a site at the same time."""
+
+HAS_BASE = can_be_cloned(
+    template="workspace__template", snapshot="workspace__snapshot", site="site"
+)
+"""The copies whose site has the snapshot that the workspace is a clone of."""
+
+IS_SENT = Exists(
+    WorkspaceCopy.objects.filter(workspace=OuterRef("pk")).exclude(relationship_uuid="")
+)
+"""The workspaces that SnapMirror copies: ONTAP does not split such volumes."""
 
 _STAYS = (
     Workspace.State.READY,
@@ -32,57 +45,68 @@ def copies_visible_to(user: User) -> QuerySet[WorkspaceCopy]:
     return WorkspaceCopy.objects.filter(
         workspace__in=workspaces_visible_to(user).order_by().values("pk")
     ).select_related(
-        "workspace__owner", "workspace__site", "workspace__snapshot", "mirror", "site"
+        "workspace__owner", "workspace__site", "workspace__snapshot", "site"
     )
 
 
 def rules_visible_to(user: User) -> QuerySet[CopyRule]:
-    """Return the rules of mirrors whose template a person may see."""
-    return (
-        CopyRule.objects.filter(in_scope(user, by="mirror__template"))
-        .exclude(mirror__state=Mirror.State.DELETED)
-        .select_related("mirror__template__site", "mirror__site")
+    """Return the rules of templates that a person may see."""
+    return CopyRule.objects.filter(in_scope(user, by="template")).select_related(
+        "template", "site", "second_site"
     )
 
 
-def rules() -> QuerySet[CopyRule]:
-    """Return the rules of mirrors that exist and can be used."""
-    usable = (Mirror.State.READY, Mirror.State.TRANSFERRING)
-    return CopyRule.objects.filter(mirror__state__in=usable).select_related(
-        "mirror__template", "mirror__site"
-    )
+def rule_at(mirror: Mirror) -> CopyRule | None:
+    """Return the rule that copies workspaces to or from a mirror's site, or None."""
+    rules = CopyRule.objects.filter(template=mirror.template_id)
+    for at_site in (Q(site=mirror.site_id), Q(second_site=mirror.site_id)):
+        rule = rules.filter(at_site).select_related("site", "second_site").first()
+        if rule is not None:
+            return rule
+    return None
 
 
-def workspaces_without_copy(rule: CopyRule) -> QuerySet[Workspace]:
-    """Return the workspaces that a rule wants copied and that have no copy."""
-    mirror = rule.mirror
-    copies = WorkspaceCopy.objects.filter(workspace=OuterRef("pk"), mirror=mirror)
-    return Workspace.objects.filter(
-        ~Exists(copies),
-        _is_wanted(rule),
+def workspaces_without_copy(
+    rule: CopyRule,
+) -> Iterator[tuple[Site, QuerySet[Workspace]]]:
+    """Yield the sites of a rule, with the workspaces that have no copy there yet."""
+    at_site = Q(site=rule.site_id)
+    wanted = Workspace.objects.filter(
+        template=rule.template_id,
+        purpose__in=rule.purposes,
+        is_pooled=False,
         state=Workspace.State.READY,
-        site=mirror.template.site_id,
     ).order_by("pk")
+    for site, lives in ((rule.site, ~at_site), (rule.second_site, at_site)):
+        copies = WorkspaceCopy.objects.filter(workspace=OuterRef("pk"), site=site)
+        yield site, wanted.filter(~Exists(copies), lives)
 
 
-def _is_wanted(rule: CopyRule, *, by: str = "") -> Q:
-    return Q(
-        **{
-            f"{by}template": rule.mirror.template_id,
-            f"{by}purpose__in": rule.purposes,
-            f"{by}is_pooled": False,
-        }
-    )
+def rule_for(copy: WorkspaceCopy) -> CopyRule | None:
+    """Return the rule that wants a copy; of several the one that copies most often."""
+    return _rule_among(copy, CopyRule.objects.filter(template=_template_of(copy)))
+
+
+def _template_of(copy: WorkspaceCopy) -> int:
+    return copy.workspace.template_id
+
+
+def _rule_among(copy: WorkspaceCopy, rules: Iterable[CopyRule]) -> CopyRule | None:
+    wanting = [
+        rule
+        for rule in rules
+        if copy.workspace.purpose in rule.purposes
+        and rule.destination_of(copy.workspace) == copy.site_id
+    ]
+    return min(wanting, key=lambda rule: rule.every_minutes, default=None)
 
 
 def superfluous_copies(*, now: dt.datetime) -> Iterator[WorkspaceCopy]:
     """Yield resting copies that nobody wants: of what is put away, or of no rule."""
-    rules_by_mirror = {rule.mirror_id: rule for rule in CopyRule.objects.all()}
+    rules = _rules_by_template()
     for copy in _resting(now=now):
-        rule = rules_by_mirror.get(copy.mirror_id)
         is_wanted = (
-            rule is not None
-            and copy.workspace.purpose in rule.purposes
+            _rule_among(copy, rules[_template_of(copy)]) is not None
             and copy.workspace.state in _STAYS
             and not copy.is_released
         )
@@ -90,14 +114,19 @@ def superfluous_copies(*, now: dt.datetime) -> Iterator[WorkspaceCopy]:
             yield copy
 
 
+def _rules_by_template() -> defaultdict[int, list[CopyRule]]:
+    rules = defaultdict[int, list[CopyRule]](list)
+    for rule in CopyRule.objects.all():
+        rules[rule.template_id].append(rule)
+    return rules
+
+
 def _resting(*, now: dt.datetime) -> QuerySet[WorkspaceCopy]:
     states = (WorkspaceCopy.State.WAITING, WorkspaceCopy.State.READY)
     failed = Q(state=WorkspaceCopy.State.FAILED, failed_at__lt=now - RETRIED_AFTER)
     return (
         WorkspaceCopy.objects.filter(Q(state__in=states) | failed)
-        .select_related(
-            "workspace__site", "workspace__snapshot", "mirror__template", "site"
-        )
+        .select_related("workspace__site", "workspace__snapshot", "site")
         .order_by("due_at", "pk")
     )
 
@@ -106,19 +135,17 @@ def due_copies(*, now: dt.datetime) -> Iterator[WorkspaceCopy]:
     """Yield the copies whose transfer is due, as many as may run at each site."""
     running = WorkspaceCopy.objects.filter(state=WorkspaceCopy.State.TRANSFERRING)
     room: dict[int, int] = {}
-    there = MirroredSnapshot.objects.filter(
-        mirror=OuterRef("mirror"), snapshot=OuterRef("workspace__snapshot")
-    )
-    has_base = Exists(there.filter(state=AVAILABLE))
+    rules = _rules_by_template()
     due = _resting(now=now).filter(
-        has_base | ~Q(relationship_uuid=""),
+        HAS_BASE | ~Q(relationship_uuid=""),
         due_at__lte=now,
         is_released=False,
         workspace__state=Workspace.State.READY,
-        mirror__in=rules().values("mirror"),
     )
     for copy in due:
         if copy.workspace.is_independent and not copy.relationship_uuid:
+            continue
+        if _rule_among(copy, rules[_template_of(copy)]) is None:
             continue
         if copy.site_id not in room:
             room[copy.site_id] = AT_ONCE - running.filter(site=copy.site).count()
@@ -127,39 +154,75 @@ def due_copies(*, now: dt.datetime) -> Iterator[WorkspaceCopy]:
             yield copy
 
 
-def obstacle_of(copy: WorkspaceCopy, *, has_base: bool) -> str:
-    """Return what keeps a copy from its next transfer, "" for nothing known.
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What there is for a copy at its site.
 
-    `has_base`: the mirror has the snapshot that the workspace is a clone of.
+    `has_base`: the snapshot that the workspace is a clone of. `is_home`: the template
+    is built there. `mirror_state`: of the template's mirror there, "" for none.
     """
+
+    has_base: bool
+    is_home: bool
+    mirror_state: str
+
+
+def places_of(copies: Sequence[WorkspaceCopy]) -> dict[int, Place]:
+    """Return what there is for each copy at its site, by the copy's id; one query."""
+    mirrors = Mirror.objects.filter(
+        template=OuterRef("workspace__template"), site=OuterRef("site")
+    )
+    found = WorkspaceCopy.with_deleted.filter(pk__in=[copy.pk for copy in copies])
+    rows = found.annotate(
+        has_base=Case(When(HAS_BASE, then=True), default=False),
+        mirror_state=Subquery(mirrors.values("state")[:1]),
+    ).values_list(
+        *("pk", "has_base", "mirror_state", "site", "workspace__template__site")
+    )
+    return {
+        pk: Place(has_base=has_base, is_home=site == home, mirror_state=state or "")
+        for pk, has_base, state, site, home in rows.order_by()
+    }
+
+
+def obstacle_of(copy: WorkspaceCopy, place: Place) -> str:
+    """Return what keeps a copy from its next transfer, "" for nothing known."""
     if copy.state == WorkspaceCopy.State.FAILED:
         return copy.status_message
-    mirror = copy.mirror
-    if mirror.state == Mirror.State.PROMOTED:
-        return (
-            f"{copy.site.name} is the template's home now, so nothing more is sent. "
-            "Restore the workspace there."
-        )
-    if mirror.state not in (Mirror.State.READY, Mirror.State.TRANSFERRING):
-        return f"The mirror at {copy.site.name} is not ready."
-    if not copy.relationship_uuid and copy.workspace.is_independent:
+    if copy.relationship_uuid:
+        return ""
+    site, snapshot = copy.site.name, copy.workspace.snapshot.name
+    if copy.workspace.is_independent:
         return (
             "It is independent of its snapshot, so all of it would be sent. It is not "
             "copied."
         )
-    if not copy.relationship_uuid and not has_base:
+    if place.has_base:
+        return copy.status_message
+    if place.is_home:
         return (
-            f"Its snapshot {copy.workspace.snapshot.name} is not at {copy.site.name}. "
-            "An administrator or the template's owner transfers it to the mirror."
+            f"Its snapshot {snapshot} is not at {site}, so it is not copied. Transfer "
+            "your work to a workspace of a newer snapshot."
         )
-    return ""
+    if place.mirror_state in (Mirror.State.GIVEN_UP, ""):
+        return (
+            f"The template has no mirror at {site} any more. An administrator creates "
+            "one, or has workspaces copied to another site."
+        )
+    if place.mirror_state in FORMER_HOMES:
+        return (
+            f"{site} is a former home of the template. Copies begin when an "
+            "administrator has re-established it."
+        )
+    return (
+        f"Its snapshot {snapshot} is not at {site}. An administrator or the template's "
+        "owner transfers it to the mirror."
+    )
 
 
 def has_base(copy: WorkspaceCopy) -> bool:
-    """Return whether the mirror has the snapshot that the workspace is a clone of."""
-    return copy.mirror.snapshots.filter(
-        snapshot=copy.workspace.snapshot_id, state=AVAILABLE
-    ).exists()
+    """Return whether the copy's site has the snapshot that the workspace is of."""
+    return WorkspaceCopy.with_deleted.filter(HAS_BASE, pk=copy.pk).exists()
 
 
 def last_arrived(copy: WorkspaceCopy) -> CopiedSnapshot | None:
@@ -170,4 +233,6 @@ def last_arrived(copy: WorkspaceCopy) -> CopiedSnapshot | None:
 
 def copies_at_mirror(mirror: Mirror) -> QuerySet[WorkspaceCopy]:
     """Return the copies that are clones of a mirror."""
-    return WorkspaceCopy.objects.filter(mirror=mirror)
+    return WorkspaceCopy.objects.filter(
+        workspace__template=mirror.template_id, site=mirror.site_id
+    )

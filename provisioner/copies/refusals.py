@@ -11,6 +11,13 @@ class CopyBusy(ActionRefused):
     code = "copy_busy"
 
 
+class CopiesLeadThere(ActionRefused):
+    """Workspaces are copied to {site}, or from there. Switch that off first, or have
+    them copied to another site."""
+
+    code = "copies_lead_there"
+
+
 class CopyHindered(ActionRefused):
     """The workspace cannot be copied now."""
 

@@ -1,8 +1,8 @@
 """How a workspace is copied to another site. Each step is safe to repeat.
 
 A SnapMirror of a FlexClone sends all of it. So the destination is a FlexClone of the
-mirror, of the same snapshot; the relationship between the two is resynchronized, and
-continues from the snapshot that both share.
+template's volume there, of the same snapshot; the relationship between the two is
+resynchronized, and continues from the snapshot that both share.
 
 Source: https://docs.netapp.com/us-en/ontap-cli/snapmirror-resync.html (it continues
 from the newest common snapshot, and makes a writable destination read-only);
@@ -17,6 +17,7 @@ import contextlib
 from dataclasses import dataclass
 from functools import cached_property
 
+from provisioner.catalog.models import Template
 from provisioner.catalog.snapshot_comments import MIRROR_LABEL
 from provisioner.catalog.steps.volumes import (
     ensure_ours,
@@ -45,7 +46,8 @@ from provisioner.gateways.ontap.types import (
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.mirrors.models import Mirror
-from provisioner.mirrors.steps.filling import MirrorRun, ensure_peered
+from provisioner.mirrors.queries import parent_volume
+from provisioner.mirrors.steps.filling import MirrorRun, peered_svm
 from provisioner.mirrors.steps.relationships import (
     busy,
     create_relationship,
@@ -71,8 +73,16 @@ class CopyRun(MirrorRun):
         return self.copy.workspace
 
     @property
-    def mirror(self) -> Mirror:
-        return self.copy.mirror
+    def template(self) -> Template:
+        return self.workspace.template
+
+    @cached_property
+    def throttle_kilobytes(self) -> int:
+        """The throttle of the mirror at one of both ends; 0 if there is none."""
+        ends = (self.site, self.workspace.site)
+        mirrors = Mirror.objects.filter(template=self.template, site__in=ends)
+        found = mirrors.values_list("throttle_kilobytes", flat=True).first()
+        return found or 0
 
     @cached_property
     def source_ontap(self) -> OntapGateway:
@@ -95,7 +105,7 @@ class Paired(StepResult):
 
 @dataclass(frozen=True)
 class CopyVolume(StepResult):
-    """The clone of the mirror that SnapMirror continues."""
+    """The clone of the template's volume there that SnapMirror continues."""
 
     step = "volume"
     volume_uuid: str
@@ -123,12 +133,12 @@ def ensure_paired(run: CopyRun) -> Paired:
 
     Raises: StepRefused with what a storage administrator has to do, and where.
     """
-    svm, _, _ = ensure_peered(run).source_path.partition(":")
+    svm = peered_svm(run, home=run.workspace.site)
     return Paired(f"{svm}:{run.workspace.volume_name}")
 
 
 def ensure_volume(run: CopyRun) -> CopyVolume:
-    """Ensure a clone of the mirror, of the snapshot that the workspace is a clone of.
+    """Ensure a clone there of the snapshot that the workspace is a clone of.
 
     Raises: StepRefused.
     """
@@ -139,19 +149,20 @@ def ensure_volume(run: CopyRun) -> CopyVolume:
             "the mirror there.",
             code="snapshot_not_at_site",
         )
-    spec = CloneSpec(
-        name=copy.volume_name,
-        parent_volume=run.mirror.volume_name,
-        parent_snapshot=snapshot.name,
-        comment=copy.volume_comment,
-        uid=None,
-        gid=None,
-    )
     volume = ensure_ours(
         run,
-        name=spec.name,
-        comment=spec.comment,
-        create=lambda: run.ontap.create_clone(spec),
+        name=copy.volume_name,
+        comment=copy.volume_comment,
+        create=lambda: run.ontap.create_clone(
+            CloneSpec(
+                name=copy.volume_name,
+                parent_volume=parent_volume(snapshot, run.site),
+                parent_snapshot=snapshot.name,
+                comment=copy.volume_comment,
+                uid=None,
+                gid=None,
+            )
+        ),
     )
     require_online(volume)
     with run.writing():
@@ -183,7 +194,7 @@ def ensure_relationship(run: CopyRun) -> Resynchronized:
 def _create(run: CopyRun) -> Relationship:
     name = run.copy.volume_name
     if run.copy.relationship_uuid:
-        # Without it nothing is known of the volume: it may be made anew.
+        # Without it nothing is known of the volume: it may be made again.
         raise StepRefused(
             f"No SnapMirror relationship leads to {run.copy.volume_path} any more. "
             "Delete the copy: another one is made.",
@@ -318,7 +329,7 @@ def ensure_transferred(run: CopyRun) -> Copied:
         transfer_uuid = relationship.transfer_uuid or run.ontap.start_transfer(
             uuid,
             snapshot=name,
-            throttle_kilobytes=run.mirror.throttle_kilobytes,
+            throttle_kilobytes=run.throttle_kilobytes,
         )
         ended = follow_transfer(run, uuid, transfer_uuid)
         found = _version_there(run)

@@ -8,16 +8,16 @@ import structlog
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
-from provisioner.copies.actions import begin_deletion, begin_transfer
-from provisioner.copies.models import WorkspaceCopy
+from provisioner.copies.actions import begin_deletion, begin_transfer, put_off
+from provisioner.copies.models import CopyRule, WorkspaceCopy
 from provisioner.copies.queries import (
     due_copies,
-    rules,
     superfluous_copies,
     workspaces_without_copy,
 )
 from provisioner.copies.refusals import CopyBusy
 from provisioner.lib import clocks
+from provisioner.lib.limits import LimitReached
 
 log = structlog.get_logger(__name__)
 
@@ -39,18 +39,17 @@ def tend_all(*, now: dt.datetime) -> int:
     """
     by = system_user()
     began = 0
-    for rule in rules():
-        mirror = rule.mirror
-        for workspace in workspaces_without_copy(rule)[:MADE_AT_ONCE]:
-            WorkspaceCopy.objects.get_or_create(
-                workspace=workspace,
-                mirror=mirror,
-                defaults={
-                    "site": mirror.site,
-                    "name": f"{workspace.name} at {mirror.site.name}",
-                    "due_at": now,
-                },
-            )
+    for rule in CopyRule.objects.select_related("site", "second_site"):
+        for site, workspaces in workspaces_without_copy(rule):
+            for workspace in workspaces[:MADE_AT_ONCE]:
+                WorkspaceCopy.objects.get_or_create(
+                    workspace=workspace,
+                    site=site,
+                    defaults={
+                        "name": f"{workspace.name} at {site.name}",
+                        "due_at": now,
+                    },
+                )
     for copy in superfluous_copies(now=now):
         try:
             begin_deletion(by=by, copy=copy)
@@ -63,4 +62,6 @@ def tend_all(*, now: dt.datetime) -> int:
             began += 1
         except CopyBusy:
             log.info("copy_not_transferred", copy_id=copy.pk)
+        except LimitReached as refused:
+            put_off(copy, why=refused.sentence)
     return began

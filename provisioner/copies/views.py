@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from provisioner.copies import actions
 from provisioner.copies.forms import CopyRuleForm
 from provisioner.copies.models import CopyRule
-from provisioner.copies.queries import copies_visible_to, rules_visible_to
+from provisioner.copies.queries import copies_visible_to, rule_at
 from provisioner.mirrors.models import Mirror
 from provisioner.mirrors.queries import mirrors_visible_to
 from provisioner.web.http import WebRequest, administrators_only, posted
@@ -25,16 +25,17 @@ from provisioner.workspaces.views import for_changing
 def copy_rule(request: WebRequest, pk: int) -> HttpResponse:
     """Choose which workspaces are copied to a mirror's site, and how often."""
     mirror: Mirror = get_object_or_404(mirrors_visible_to(request.user), pk=pk)
-    rule = CopyRule.objects.filter(mirror=mirror).first()
-    shown = rule or CopyRule(mirror=mirror)
+    rule = rule_at(mirror)
+    shown = rule or CopyRule(site=mirror.site, second_site=mirror.template.site)
     form = CopyRuleForm(
         posted(request),
         initial={"every_minutes": shown.every_minutes, "purposes": shown.purposes},
     )
     if form.tried(actions.copy_rule_set, by=request.user, mirror=mirror):
-        said = f"Workspaces are copied to {mirror.site.name} from now on."
+        said = f"Workspaces are copied to {shown.site.name} from now on."
         return done(request, said, "mirror-detail", pk)
-    return form_page(request, "copies/rule.html", form, mirror=mirror, rule=rule)
+    context = {"mirror": mirror, "rule": rule, "shown": shown}
+    return form_page(request, "copies/rule.html", form, **context)
 
 
 @require_POST
@@ -42,11 +43,11 @@ def copy_rule(request: WebRequest, pk: int) -> HttpResponse:
 def copy_rule_delete(request: WebRequest, pk: int) -> HttpResponse:
     """Copy no more workspaces to a mirror's site."""
     mirror = get_object_or_404(mirrors_visible_to(request.user), pk=pk)
-    rule = rules_visible_to(request.user).filter(mirror=mirror).first()
+    rule = rule_at(mirror)
     if rule is None:
         return redirect("mirror-detail", pk)
     act = partial(actions.copy_rule_delete, by=request.user, rule=rule)
-    said = f"Workspaces are no longer copied to {mirror.site.name}."
+    said = f"Workspaces are no longer copied to {rule.site.name}."
     return acted(request, act, "mirror-detail", pk, said=said)
 
 

@@ -32,7 +32,7 @@ TRANSFER = (
     StepSpec("peered", "Check the peering", steps.ensure_paired, STORAGE),
     StepSpec(
         "volume",
-        "Clone the mirror",
+        "Clone the snapshot there",
         steps.ensure_volume,
         STORAGE,
         ("peered",),
@@ -158,7 +158,7 @@ subjects.register(
         rows=lambda: WorkspaceCopy.with_deleted.select_related(
             "workspace__site__perforce_server",
             "workspace__snapshot",
-            "mirror__template",
+            "workspace__template",
             "site__perforce_server",
         ),
         visible=_visible_to,

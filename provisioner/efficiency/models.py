@@ -159,7 +159,7 @@ class ReductionDay(models.Model):
     `kind` says which columns are set: a site is the aggregates that its volumes are in,
     with all that is in those; a template is its volume with its snapshots and clones at
     the site; a volume is one that a plan may deduplicate, with its snapshots. The parts
-    of the saving are None where ONTAP does not tell them apart. Of a site alone are the
+    of the saving are None where ONTAP does not tell them apart. Only of a site are the
     ratios without snapshots, and `within_ratio` without FlexClones as well.
     """
 
@@ -213,6 +213,11 @@ class ReductionDay(models.Model):
     def subject(self) -> str:
         """The name of what it is about."""
         return str(self.volume or self.template or self.site)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is about a part of the site."""
+        return self.kind != self.Kind.SITE
 
     @property
     def reduction(self) -> float | None:

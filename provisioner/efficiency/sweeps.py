@@ -136,7 +136,8 @@ def deduplicate(plan: DedupePlan) -> str:
         _start(_request(volume, seen[volume.ontap_uuid], window), ontap)
     running = open_runs(site).count()
     if running:
-        return f"{running} of at most {AT_ONCE} volumes are being deduplicated."
+        are = "volume is" if running == 1 else "volumes are"
+        return f"{running} {are} being deduplicated, at most {AT_ONCE} at a time."
     return "All volumes of the plan were deduplicated in this window."
 
 
@@ -289,7 +290,7 @@ def _arrange_policy(
 def _as_policy(plan: DedupePlan, ontap: OntapGateway) -> EfficiencyPolicy | None:
     """Return the plan as a policy of ONTAP, None if it cannot say that.
 
-    It knows no quiet times, whole hours alone, and the schedules of the cluster.
+    It knows no quiet times, only whole hours, and the schedules of the cluster.
     """
     if not plan.is_on or plan.waits_for_quiet or plan.minutes % 60:
         return None

@@ -29,7 +29,8 @@ from django.db import connection
 from django.db.models import Count, Q
 
 from provisioner.accounts.models import Quota, User
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template, VolumePolicy
+from provisioner.catalog.volume_policies import size_with_headroom
 from provisioner.copies.models import WorkspaceCopy
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.lib import clocks
@@ -47,8 +48,9 @@ from provisioner.limits.tallies import (
     held_by,
     held_in_team,
 )
-from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.models import ENDED, Mirror
 from provisioner.sites.models import AggregateSpace, Site, SiteCapacity
+from provisioner.sites.queries import aggregate_for_new
 from provisioner.workspaces.models import Workspace
 
 STALE_AFTER = dt.timedelta(minutes=15)
@@ -60,9 +62,9 @@ CLONES_PER_VOLUME_BEFORE_9 = 255
 
 
 def check_admission(
-    *, by: User, template: Template, snapshot: Snapshot, site: Site
+    *, by: User, template: Template, snapshot: Snapshot, site: Site, purpose: str
 ) -> None:
-    """Refuse a workspace beyond a limit.
+    """Refuse a workspace for a purpose beyond a limit.
 
     Call it in the transaction that writes the workspace's row, before it does. Requests
     for the same site, or of the same team or person, are serialized until that
@@ -71,7 +73,7 @@ def check_admission(
     Raises: LimitReached.
     """
     _one_at_a_time(site=site, team_id=by.team_id)
-    of_the_site = _limits_of_place(template, snapshot, site=site)
+    of_the_site = _limits_of_place(template, snapshot, site=site, purpose=purpose)
     _one_at_a_time_where_bounded(by)
     refuse_what_is_reached([*limits_of_token(by), *quota_limits(by), *of_the_site])
 
@@ -90,7 +92,9 @@ def check_claim(*, by: User) -> None:
     refuse_what_is_reached([*limits_of_token(by), *quota_limits(by)])
 
 
-def check_pooling(*, template: Template, snapshot: Snapshot, site: Site) -> None:
+def check_pooling(
+    *, template: Template, snapshot: Snapshot, site: Site, purpose: str
+) -> None:
     """Refuse a new pool member beyond a limit, or near one.
 
     The last fifth of each limit is reserved for requests. Call it in the transaction
@@ -99,7 +103,7 @@ def check_pooling(*, template: Template, snapshot: Snapshot, site: Site) -> None
     Raises: LimitReached.
     """
     pass_one_by_one("admission_site", site.pk)
-    limits = _limits_of_place(template, snapshot, site=site)
+    limits = _limits_of_place(template, snapshot, site=site, purpose=purpose)
     refuse_what_is_reached(limits)
     refuse_what_is_near(limits)
 
@@ -113,12 +117,43 @@ def check_build(*, template: Template) -> None:
     """
     _one_at_a_time(site=template.site, team_id=None)
     place = template.aggregate or template.site.aggregate
+    if not template.volume_uuid:
+        place = template.aggregate or aggregate_for_new(template.site)
     limits = [snapshot_limit(template), _space(_known(template.site), place)]
     if template.state == Template.State.NEW:
         limits = site_limits(
             template.site, aggregate=place, needed_bytes=template.volume_size_bytes
         )
     refuse_what_is_reached(limits)
+
+
+def check_mirror(template: Template, *, site: Site, aggregate: str) -> None:
+    """Refuse a mirror whose volume would be beyond a limit of its site.
+
+    `aggregate` is "" if the site chooses. Call it in the transaction that writes the
+    mirror's row, before it does.
+
+    Raises: LimitReached.
+    """
+    _one_at_a_time(site=site, team_id=None)
+    size = template.actual_size_bytes or template.volume_size_bytes
+    place = aggregate or aggregate_for_new(site)
+    refuse_what_is_reached(site_limits(site, aggregate=place, needed_bytes=size))
+
+
+def check_copy(workspace: Workspace, *, site: Site) -> None:
+    """Refuse a copy of a workspace whose clone would be beyond a limit of its site.
+
+    Call it in the transaction that begins its first transfer.
+
+    Raises: LimitReached.
+    """
+    _one_at_a_time(site=site, team_id=None)
+    refuse_what_is_reached(
+        _limits_of_place(
+            workspace.template, workspace.snapshot, site=site, purpose=None
+        )
+    )
 
 
 def _one_at_a_time(*, site: Site, team_id: int | None) -> None:
@@ -224,10 +259,13 @@ def _quotas(code: str, subject: str, most: Bounds, tally: Tally) -> list[Limit]:
 # --- templates and snapshots
 
 
+_DEVELOPMENT = Workspace.Purpose.DEVELOPMENT
+
+
 class Counted(NamedTuple):
     """Our clones of a volume and of its snapshot, and our volumes.
 
-    Independent workspaces count as volumes alone.
+    Copies of workspaces are clones, too. Independent workspaces count only as volumes.
     """
 
     clones: int
@@ -236,25 +274,51 @@ class Counted(NamedTuple):
 
 
 def _limits_of_place(
-    template: Template, snapshot: Snapshot, *, site: Site
+    template: Template, snapshot: Snapshot, *, site: Site, purpose: str | None
 ) -> list[Limit]:
-    """Return the limits on one more clone of a snapshot, whoever requests it."""
+    """Return the limits on one more clone for a purpose, whoever requests it.
+
+    None: for a copy of a workspace, which has no headroom.
+    """
     at_site = template.workspaces.clones().filter(site=site)
-    ours = at_site.aggregate(
-        volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
+    copies = WorkspaceCopy.objects.with_volume().filter(
+        workspace__template=template, site=site
     )
-    volumes = _volumes_of_ours(site)
-    counted = Counted(ours["volume"], ours["snapshot"], volumes)
-    return place_limits(_known(site), template, snapshot, counted=counted)
+    of_snapshot = Q(workspace__snapshot=snapshot)
+    of_volume = Count("pk")
+    ours = at_site.aggregate(
+        volume=of_volume, snapshot=Count("pk", filter=Q(snapshot=snapshot))
+    )
+    beside = copies.aggregate(
+        volume=of_volume, snapshot=Count("pk", filter=of_snapshot)
+    )
+    return place_limits(
+        _known(site),
+        template,
+        snapshot,
+        counted=Counted(
+            ours["volume"] + beside["volume"],
+            ours["snapshot"] + beside["snapshot"],
+            _volumes_of_ours(site),
+        ),
+        is_for_builds=None if purpose is None else purpose != _DEVELOPMENT,
+    )
 
 
 def place_limits(
-    known: Known, template: Template, snapshot: Snapshot, *, counted: Counted
+    known: Known,
+    template: Template,
+    snapshot: Snapshot,
+    *,
+    counted: Counted,
+    is_for_builds: bool | None,
 ) -> list[Limit]:
     """Return the limits on one more clone of a snapshot, counting everything.
 
-    Clones of others are measured at the template's own site alone.
+    Clones of others are measured only at the template's own site. A clone has the
+    headroom of its purpose; None: the least that one has for any purpose.
     """
+    size = size_with_headroom(template, known.policies, is_for_builds=is_for_builds)
     is_home = known.site.pk == template.site_id
     others = template.clones_of_others if is_home else 0
     return [
@@ -269,8 +333,9 @@ def place_limits(
         _volumes(known, ours=counted.volumes),
         *_limits_in(
             known,
-            (template.aggregate if is_home else "") or known.site.aggregate,
-            needed_bytes=template.clone_size_bytes,
+            (template.aggregate if is_home else known.mirror_places.get(template.pk))
+            or known.site.aggregate,
+            needed_bytes=size,
         ),
     ]
 
@@ -291,6 +356,7 @@ def _template_limits(
     for each in templates:
         there = of_each.get((each.pk, each.site_id), nothing)
         clones = there.clones - there.independent
+        clones += tallies.copies[each.pk, each.site_id]
         limits += [
             _clones(known, each.name, used=clones + each.clones_of_others),
             _snapshots(known, each, ours=each.snapshots),
@@ -307,7 +373,9 @@ def _mirror_limits(
     for mirror in mirrors:
         subject = f"{mirror.template} (mirror)"
         there = tallies.by_place.get((mirror.template_id, known.site.pk), Tally())
-        yield _clones(known, subject, used=there.clones - there.independent)
+        clones = there.clones - there.independent
+        clones += tallies.copies[mirror.template_id, known.site.pk]
+        yield _clones(known, subject, used=clones)
         yield Limit(
             code="snapshot_limit",
             subject=subject,
@@ -355,6 +423,7 @@ class Known:
 
     `places` are the aggregates of the SVM by name, as recently measured, too.
     `promised_since_bytes` is the total size of the volumes created in each after it.
+    `policies` are those of its volumes, where sizes are limited.
     """
 
     site: Site
@@ -362,6 +431,7 @@ class Known:
     fresh: SiteCapacity | None
     places: Mapping[str, AggregateSpace]
     promised_since_bytes: Mapping[str, int]
+    policies: Sequence[VolumePolicy] = ()
 
     @cached_property
     def clones_allowed(self) -> int:
@@ -369,6 +439,13 @@ class Known:
             return self.site.clones_per_volume
         version = self.measured.ontap_version if self.measured else ""
         return clones_allowed_by(version)
+
+    @cached_property
+    def mirror_places(self) -> dict[int, str]:
+        """The aggregates of the site's mirrors by template id, read when needed."""
+        mirrors = Mirror.objects.filter(site=self.site)
+        places = mirrors.values_list("template", "aggregate", "chosen_aggregate")
+        return {template: place or chosen for template, place, chosen in places}
 
     @property
     def volumes_allowed(self) -> int | None:
@@ -392,7 +469,10 @@ def _known(site: Site) -> Known:
 
 
 def known_of(measured: Mapping[Site, SiteCapacity | None]) -> dict[int, Known]:
-    """Return the measurements of each site, by its id. Three queries."""
+    """Return the measurements of each site, by its id.
+
+    Three queries, and one more if a site limits the sizes of its volumes.
+    """
     oldest = clocks.database_now() - STALE_AFTER
     fresh = {
         site: capacity
@@ -401,6 +481,7 @@ def known_of(measured: Mapping[Site, SiteCapacity | None]) -> dict[int, Known]:
     }
     places = _places(fresh, oldest=oldest)
     promised = _promised_since(list(fresh.values()))
+    policies = _policies([site for site in fresh if site.overcommit_percent])
     return {
         site.pk: Known(
             site=site,
@@ -408,9 +489,19 @@ def known_of(measured: Mapping[Site, SiteCapacity | None]) -> dict[int, Known]:
             fresh=fresh.get(site),
             places=places[site.pk],
             promised_since_bytes=promised[site.pk],
+            policies=policies[site.pk],
         )
         for site, capacity in measured.items()
     }
+
+
+def _policies(sites: list[Site]) -> dict[int, list[VolumePolicy]]:
+    """Return the policies of volumes by the id of their site; no query for no site."""
+    policies = defaultdict[int, list[VolumePolicy]](list)
+    if sites:
+        for policy in VolumePolicy.objects.filter(site__in=sites):
+            policies[policy.site_id].append(policy)
+    return policies
 
 
 def _places(
@@ -453,13 +544,25 @@ def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
     clones = sum(
         there.clones for (_, site), there in tallies.by_place.items() if site == here
     )
-    ours = clones + len(with_volume) + len(mirrors) + tallies.copies[here]
+    copies = sum(number for (_, site), number in tallies.copies.items() if site == here)
+    ours = clones + len(with_volume) + len(mirrors) + copies
     return [
         _volumes(known, ours=ours),
         *_limits_of_nodes(known),
         *_space_limits(known),
         *_template_limits(known, tallies, with_volume),
         *_mirror_limits(known, tallies, mirrors),
+        *(
+            Limit(
+                code="workspace_snapshots_bytes",
+                subject=workspace.name,
+                used=held.used_bytes,
+                allowed=held.allowed_bytes,
+                is_bytes=True,
+                as_of=workspace.measured_at,
+            )
+            for workspace, held in tallies.near_their_bound[here]
+        ),
     ]
 
 
@@ -467,7 +570,7 @@ def _volumes_of_ours(site: Site) -> int:
     workspaces = site.workspaces.there().count()
     templates = site.templates.exclude(state=Template.State.NEW).count()
     mirrors = Mirror.objects.filter(site=site).count()
-    copies = WorkspaceCopy.objects.filter(site=site).count()
+    copies = WorkspaceCopy.objects.with_volume().filter(site=site).count()
     return workspaces + templates + mirrors + copies
 
 
@@ -561,16 +664,33 @@ def _part(known: Known, aggregate: str) -> str:
 _PROMISED = """
     SELECT workspace.site_id, coalesce(
         nullif(
-            CASE WHEN template.site_id = workspace.site_id THEN template.aggregate END,
+            CASE WHEN template.site_id = workspace.site_id THEN template.aggregate
+            ELSE (
+                SELECT max(coalesce(nullif(mirror.aggregate, ''), chosen_aggregate))
+                FROM mirrors_mirror AS mirror
+                WHERE mirror.template_id = template.id
+                    AND mirror.site_id = workspace.site_id
+                    AND mirror.state <> ALL(%(ended)s)
+            ) END,
             ''
         ),
         site.aggregate
     ) AS aggregate, sum(
         coalesce(template.actual_size_bytes, template.volume_size_bytes)
+        * (100 + coalesce(
+            CASE WHEN workspace.purpose = %(development)s
+            THEN coalesce(own.headroom_percent, usual.headroom_percent)
+            ELSE coalesce(own.build_headroom_percent, usual.build_headroom_percent) END,
+            0
+        )) / 100
     )::bigint
     FROM workspaces_workspace AS workspace
     JOIN catalog_template AS template ON template.id = workspace.template_id
     JOIN sites_site AS site ON site.id = workspace.site_id
+    LEFT JOIN catalog_volumepolicy AS own
+        ON own.site_id = site.id AND own.template_id = template.id
+    LEFT JOIN catalog_volumepolicy AS usual
+        ON usual.site_id = site.id AND usual.template_id IS NULL
     JOIN unnest(%(sites)s::bigint[], %(times)s::timestamptz[])
         AS measured (site_id, at) ON measured.site_id = workspace.site_id
     WHERE workspace.state <> %(retired)s
@@ -586,7 +706,7 @@ _PROMISED = """
 def _promised_since(
     measured: Collection[SiteCapacity],
 ) -> defaultdict[int, dict[str, int]]:
-    """Return the total size of volumes newer than the measurement.
+    """Return the total size of volumes newer than the measurement, with headroom.
 
     By the id of the site and the name of the aggregate.
     """
@@ -602,6 +722,8 @@ def _promised_since(
                 "times": list(known.values()),
                 "first": min(known.values()),
                 "retired": Workspace.State.RETIRED,
+                "ended": list(ENDED),
+                "development": _DEVELOPMENT,
             },
         )
         for site_id, aggregate, size_bytes in cursor.fetchall():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
@@ -16,7 +16,7 @@ from provisioner.lib.limits import Limit, Overcommitted, SpaceLow, VolumeLimitRe
 from provisioner.lib.trends import FEWEST_DAYS, Trend, days_until, trend_of
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.samples import DAYS_KEPT, OF_TEMPLATES, Key, Trends
-from provisioner.sites.models import CapacityDay
+from provisioner.sites.models import AggregateDay, CapacityDay
 
 WINDOW = dt.timedelta(days=DAYS_KEPT)
 LONGEST_DAYS = 730
@@ -26,6 +26,13 @@ _SAMPLED: dict[str, Callable[[CapacityDay], int | None]] = {
     Overcommitted.code: lambda day: day.provisioned_bytes,
 }
 
+
+_SAMPLED_OF_OTHERS: dict[str, Callable[[AggregateDay], int | None]] = {
+    SpaceLow.code: lambda day: day.used_bytes,
+    Overcommitted.code: lambda day: day.provisioned_bytes,
+}
+OfOthers = Mapping[tuple[int, str], Sequence[AggregateDay]]
+"""The latest days of aggregates besides the sites' own, by id of site and name."""
 
 _OF_SITES = ("space_low", "volume_limit", "node_volume_limit", "overcommitted")
 
@@ -83,16 +90,20 @@ def nearest_forecasts(
     sites: Iterable[SiteLimits],
     days: Mapping[int, list[CapacityDay]],
     *,
+    of_others: OfOthers,
     of_templates: Trends,
     most: int,
 ) -> list[Forecast]:
     """Return the limits that will be reached first, by days left, then by share used.
 
-    `days` are the latest days of each site, by its id; `of_templates` are the trends of
-    their templates' limits.
+    `days` are the latest days of each site, by its id, and `of_others` those of their
+    other aggregates; `of_templates` are the trends of their templates' limits.
     """
     forecasts = (
-        Forecast(limit=limit, trend=_trend(limit, of_site.site.pk, days, of_templates))
+        Forecast(
+            limit=limit,
+            trend=_trend(limit, of_site.site.pk, days, of_others, of_templates),
+        )
         for of_site in sites
         for limit in of_site.limits
         if limit.percent
@@ -110,18 +121,22 @@ def _trend(
     limit: Limit,
     site_id: int,
     days: Mapping[int, list[CapacityDay]],
+    of_others: OfOthers,
     of_templates: Trends,
 ) -> Trend | None:
     """Return the trend of a limit; None if it is not measured daily."""
     if limit.code in OF_TEMPLATES:
         return of_templates.get(Key(site_id, limit.subject, limit.code), Trend())
+    if limit.part and (of_other := _SAMPLED_OF_OTHERS.get(limit.code)):
+        others = of_others.get((site_id, limit.part), [])
+        return _fitted({day.day: of_other(day) for day in others})
     sampled = _SAMPLED.get(limit.code) if not limit.part else None
     if sampled is None:
         return None
-    found = {
-        day.day: float(value)
-        for day in days.get(site_id, [])
-        if (value := sampled(day)) is not None
-    }
+    return _fitted({day.day: sampled(day) for day in days.get(site_id, [])})
+
+
+def _fitted(values: Mapping[dt.date, int | None]) -> Trend:
+    found = {day: float(value) for day, value in values.items() if value is not None}
     newest = max(found, default=dt.date.min)
     return trend_of({day: n for day, n in found.items() if newest - day < WINDOW})

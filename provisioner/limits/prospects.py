@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from django.db import connection
 
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.lib.limits import LimitReached, refusal_of
 from provisioner.limits.admission import Counted, known_of, place_limits
 from provisioner.mirrors.models import ENDED
@@ -37,6 +38,13 @@ _COUNTED = """
     FROM mirrors_mirror
     WHERE site_id = ANY(%(sites)s) AND state <> ALL(%(ended)s)
     GROUP BY site_id
+    UNION ALL
+    SELECT copy.site_id, template_id, snapshot_id, count(*), count(*)
+    FROM copies_workspacecopy AS copy
+    JOIN workspaces_workspace AS workspace ON workspace.id = copy.workspace_id
+    WHERE copy.site_id = ANY(%(sites)s) AND copy.state <> %(copy_deleted)s
+        AND (copy.volume_uuid <> '' OR copy.state = %(copying)s)
+    GROUP BY copy.site_id, template_id, snapshot_id
 """
 
 
@@ -62,7 +70,9 @@ def refusals_of(
             by_snapshot[site_id, snapshot.pk],
             by_site[site_id],
         )
-        limits = place_limits(known[site_id], template, snapshot, counted=counted)
+        limits = place_limits(
+            known[site_id], template, snapshot, counted=counted, is_for_builds=None
+        )
         refusal = refusal_of(limits)
         if refusal is not None:
             refusals[snapshot.pk] = refusal
@@ -82,6 +92,8 @@ def _counted(
                 "retired": Workspace.State.RETIRED,
                 "without_volume": [Template.State.NEW, Template.State.DELETED],
                 "ended": list(ENDED),
+                "copy_deleted": WorkspaceCopy.State.DELETED,
+                "copying": WorkspaceCopy.State.TRANSFERRING,
             },
         )
         for site_id, template_id, snapshot_id, volumes, clones in cursor.fetchall():

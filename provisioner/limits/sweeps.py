@@ -15,8 +15,10 @@ from django.db import connection
 from django.db.models import Q
 from django.db.models.functions import Coalesce, Now
 from procrastinate.contrib.django import app
+from psycopg import sql
 
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
@@ -39,7 +41,15 @@ from provisioner.lib.names import TAG_PREFIX, tag_in
 from provisioner.limits.events import site_measured
 from provisioner.limits.samples import keep_limit_days
 from provisioner.mirrors.models import Mirror
-from provisioner.sites.models import AggregateSpace, CapacityDay, Site, SiteCapacity
+from provisioner.sites.models import (
+    AggregateDay,
+    AggregateSpace,
+    CapacityDay,
+    MeasuredVolume,
+    Site,
+    SiteCapacity,
+)
+from provisioner.sites.queries import spaces_of
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import mark_independent
 
@@ -101,11 +111,13 @@ def measure(site: Site) -> SiteCapacity:
     _note_splits(site, usage)
     others = _of_others(site, usage)
     ours = [volume for volume in usage if volume not in others]
-    # SnapMirror gives a mirror's volume the inodes that its source has.
-    mirrors = f"{TAG_PREFIX}mirror="
-    _give_inodes(ontap, site, [v for v in ours if not v.comment.startswith(mirrors)])
-    _write_fullness(ours)
+    # SnapMirror gives a volume the inodes that its source has.
+    filled = (f"{TAG_PREFIX}mirror=", f"{TAG_PREFIX}copy=")
+    _give_inodes(ontap, site, [v for v in ours if not v.comment.startswith(filled)])
+    _write_fullness(Workspace, ours)
+    _write_fullness(WorkspaceCopy, ours)
     _write_templates(usage)
+    _write_mirrors(usage)
     _write_clones_of_others(site, others)
     capacity, _ = SiteCapacity.objects.update_or_create(
         site=site,
@@ -124,8 +136,8 @@ def measure(site: Site) -> SiteCapacity:
             "failing_since": None,
         },
     )
-    _write_aggregates(site, aggregates, usage, at=began_at)
-    _keep_day(capacity)
+    spaces = _write_aggregates(site, aggregates, usage, at=began_at)
+    _keep_day(capacity, [each for each in spaces if each.name != site.aggregate])
     site_measured.send(Site, site=site, at=began_at)
     return capacity
 
@@ -151,30 +163,17 @@ def _aggregates_of(site: Site, ontap: OntapGateway) -> tuple[list[Aggregate], st
 
 def _write_aggregates(
     site: Site,
-    aggregates: Iterable[Aggregate],
+    aggregates: list[Aggregate],
     usage: list[VolumeUsage],
     *,
     at: dt.datetime,
-) -> None:
-    """Save the space of each aggregate of the SVM, and the volumes of its node."""
-    of_node = Counter[str]()
-    for each in aggregates:
-        of_node[each.node] += each.volumes or 0
+) -> list[AggregateSpace]:
+    """Save and return the space of each aggregate of the SVM."""
+    spaces = spaces_of(site, aggregates, at=at)
+    for space in spaces:
+        space.provisioned_bytes = _promised_on(space.name, usage)
     AggregateSpace.objects.bulk_create(
-        [
-            AggregateSpace(
-                site=site,
-                name=each.name,
-                node=each.node,
-                size_bytes=each.size_bytes,
-                available_bytes=each.available_bytes,
-                provisioned_bytes=_promised_on(each.name, usage),
-                node_volumes=None if each.volumes is None else of_node[each.node],
-                measured_at=at,
-            )
-            for each in aggregates
-            if each.is_assigned
-        ],
+        spaces,
         update_conflicts=True,
         unique_fields=("site", "name"),
         update_fields=(
@@ -183,10 +182,13 @@ def _write_aggregates(
         ),
     )
     AggregateSpace.objects.filter(site=site, measured_at__lt=at).delete()
+    return spaces
 
 
-def _keep_day(capacity: SiteCapacity) -> None:
+def _keep_day(capacity: SiteCapacity, others: list[AggregateSpace]) -> None:
     """Save the day's figures so far, and delete days that are too old.
+
+    `others` are the aggregates besides the site's own.
 
     Thirteen months are kept, which bounds the rows of a site.
     """
@@ -206,9 +208,26 @@ def _keep_day(capacity: SiteCapacity) -> None:
             "provisioned_bytes": capacity.provisioned_bytes,
         },
     )
+    AggregateDay.objects.bulk_create(
+        [
+            AggregateDay(
+                site=capacity.site,
+                name=each.name,
+                day=today,
+                size_bytes=each.size_bytes,
+                used_bytes=each.used_bytes,
+                provisioned_bytes=each.provisioned_bytes,
+            )
+            for each in others
+        ],
+        update_conflicts=True,
+        unique_fields=("site", "name", "day"),
+        update_fields=("size_bytes", "used_bytes", "provisioned_bytes"),
+    )
     if is_new:
         too_old = today - dt.timedelta(days=DAYS_KEPT)
         CapacityDay.objects.filter(site=capacity.site, day__lt=too_old).delete()
+        AggregateDay.objects.filter(site=capacity.site, day__lt=too_old).delete()
 
 
 def _saved(efficiency: Efficiency | None) -> dict[str, int | None]:
@@ -275,18 +294,29 @@ def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -
             )
 
 
-def _write_fullness(ours: Iterable[VolumeUsage]) -> None:
-    """Save where the volumes of workspaces are, and how full, in bytes and inodes."""
+def _write_fullness(
+    model: type[Workspace | WorkspaceCopy], ours: Iterable[VolumeUsage]
+) -> None:
+    """Save where the volumes of rows are, and how full, in bytes and inodes.
+
+    There may be thousands.
+    """
     seen = [v for v in ours if v.used_inodes is not None and v.max_inodes is not None]
+    table = sql.Identifier(model._meta.db_table)
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE workspaces_workspace SET used_inodes = seen.used, "
-            "max_inodes = seen.most, actual_size_bytes = seen.size, "
-            "used_bytes = seen.bytes, aggregate = seen.aggregate "
-            "FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], "
-            "%s::bigint[], %s::text[]) "
-            "AS seen(uuid, used, most, size, bytes, aggregate) "
-            "WHERE volume_uuid = seen.uuid",
+            sql.SQL(
+                "UPDATE {table} SET used_inodes = seen.used, "
+                "max_inodes = seen.most, actual_size_bytes = seen.size, "
+                "used_bytes = seen.bytes, aggregate = seen.aggregate, "
+                "snapshot_reserve_percent = seen.reserve, snapshot_bytes = seen.held, "
+                "grows_to_bytes = seen.grows "
+                "FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], "
+                "%s::bigint[], %s::text[], %s::smallint[], %s::bigint[], "
+                "%s::bigint[]) AS seen"
+                "(uuid, used, most, size, bytes, aggregate, reserve, held, grows) "
+                "WHERE volume_uuid = seen.uuid"
+            ).format(table=table),
             [
                 [volume.uuid for volume in seen],
                 [volume.used_inodes for volume in seen],
@@ -294,6 +324,9 @@ def _write_fullness(ours: Iterable[VolumeUsage]) -> None:
                 [volume.size_bytes for volume in seen],
                 [volume.used_bytes for volume in seen],
                 [volume.aggregate for volume in seen],
+                [volume.snapshot_reserve_percent for volume in seen],
+                [volume.snapshot_bytes for volume in seen],
+                [volume.grows_to_bytes for volume in seen],
             ],
         )
 
@@ -304,23 +337,36 @@ def _write_templates(usage: Iterable[VolumeUsage]) -> None:
     templates = list(Template.objects.filter(volume_uuid__in=by_uuid))
     for template in templates:
         volume = by_uuid[template.volume_uuid]
-        template.actual_size_bytes = volume.size_bytes
-        template.used_bytes = volume.used_bytes
-        template.used_inodes = volume.used_inodes
-        template.max_inodes = volume.max_inodes
-        template.aggregate = volume.aggregate or template.aggregate
+        _set_measured(template, volume)
         template.snapshots_in_volume = volume.snapshots
-    Template.objects.bulk_update(
-        templates,
-        [
-            "actual_size_bytes",
-            "used_bytes",
-            "used_inodes",
-            "max_inodes",
-            "aggregate",
-            "snapshots_in_volume",
-        ],
-    )
+    Template.objects.bulk_update(templates, [*_MEASURED, "snapshots_in_volume"])
+
+
+def _write_mirrors(usage: Iterable[VolumeUsage]) -> None:
+    """Save the place, size and usage of mirrors' volumes."""
+    by_uuid = {volume.uuid: volume for volume in usage}
+    mirrors = list(Mirror.objects.filter(volume_uuid__in=by_uuid))
+    for mirror in mirrors:
+        _set_measured(mirror, by_uuid[mirror.volume_uuid])
+    Mirror.objects.bulk_update(mirrors, _MEASURED)
+
+
+_MEASURED = (
+    *("actual_size_bytes", "used_bytes", "snapshot_reserve_percent"),
+    *("snapshot_bytes", "used_inodes", "max_inodes", "aggregate", "grows_to_bytes"),
+)
+
+
+def _set_measured(row: MeasuredVolume, volume: VolumeUsage) -> None:
+    """Set what ONTAP said of a volume. Somebody may have moved it."""
+    row.actual_size_bytes = volume.size_bytes
+    row.grows_to_bytes = volume.grows_to_bytes
+    row.used_bytes = volume.used_bytes
+    row.snapshot_reserve_percent = volume.snapshot_reserve_percent
+    row.snapshot_bytes = volume.snapshot_bytes
+    row.used_inodes = volume.used_inodes
+    row.max_inodes = volume.max_inodes
+    row.aggregate = volume.aggregate or row.aggregate
 
 
 def _write_clones_of_others(site: Site, others: Iterable[VolumeUsage]) -> None:
@@ -364,4 +410,6 @@ def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
     mirrors = Mirror.objects.filter(site=site).select_related("template")
     named = mirrors.only("tag", "is_former_home", "template__tag")
     ours |= {tag_in(row.volume_comment) for row in named}
+    copies = WorkspaceCopy.objects.filter(site=site)
+    ours |= {tag_in(row.volume_comment) for row in copies.only("tag")}
     return [volume for volume in usage if tag_in(volume.comment) not in ours]

@@ -19,6 +19,7 @@ from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Template, snapshot_is_there
 from provisioner.copies.models import WorkspaceCopy
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.workspace_snapshots.queries import HeldSpace, near_their_bound
 from provisioner.workspaces.models import PUT_AWAY, Workspace
 
 
@@ -59,7 +60,7 @@ _PLACES_AND_TEAMS = _COUNTED.values_list("template", "site", "owner__team").anno
 
 
 def held_by(person: User) -> Tally:
-    """Return what quotas count of a person's workspaces, and that alone."""
+    """Return what quotas count of a person's workspaces, and only that."""
     return Tally(**_COUNTED.filter(owner=person).aggregate(**_HELD))
 
 
@@ -152,9 +153,24 @@ class Tallies:
         return mirrors
 
     @cached_property
-    def copies(self) -> Counter[int]:
-        """How many copies of workspaces there are, by the id of their site."""
-        return Counter(WorkspaceCopy.objects.order_by().values_list("site", flat=True))
+    def copies(self) -> Counter[tuple[int, int]]:
+        """How many copies of workspaces there are, by the ids of template and site."""
+        there = WorkspaceCopy.objects.with_volume().order_by()
+        places = there.values_list("workspace__template", "site")
+        return Counter(
+            {
+                (template, site): number
+                for template, site, number in places.annotate(Count("pk"))
+            }
+        )
+
+    @cached_property
+    def near_their_bound(self) -> dict[int, list[tuple[Workspace, HeldSpace]]]:
+        """Workspaces whose snapshots hold nearly what they may, by their site's id."""
+        near = defaultdict[int, list[tuple[Workspace, HeldSpace]]](list)
+        for workspace, held in near_their_bound(None):
+            near[workspace.site_id].append((workspace, held))
+        return near
 
     @property
     def by_team(self) -> Totals:

@@ -12,7 +12,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
-from provisioner.catalog.actions.templates import is_settling
+from provisioner.catalog.actions.templates import check_aggregate, is_settling
 from provisioner.catalog.models import (
     MOVING_TEMPLATES,
     Snapshot,
@@ -29,6 +29,7 @@ from provisioner.engine.starting import start_operation
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused, InvalidRequest, StateChanged
 from provisioner.lib.schedules import next_time, read_schedule
+from provisioner.mirrors.events import before_creating, before_deleting
 from provisioner.mirrors.models import (
     FORMER_HOMES,
     MOVING_MIRRORS,
@@ -54,32 +55,47 @@ from provisioner.mirrors.states import (
     mark_gone,
     set_mirror_state,
 )
+from provisioner.mirrors.steps.prerequisites import require_connectable
 from provisioner.routing.queries import Route
 from provisioner.sites.models import Site
 from provisioner.sites.queries import same_installation
 
 
 def mirror_create(
-    *, by: User, template: Template, site: Site, **settings: Any
+    *,
+    by: User,
+    template: Template,
+    site: Site,
+    aggregate: str = "",
+    **settings: Any,
 ) -> Mirror:
     """Begin to mirror a template to another site; its default snapshot goes first.
 
-    `settings` are the columns `start`, `cron`, `throttle_kilobytes` and `keep`.
+    `aggregate` is where its volume will be; "" leaves that to the site. `settings` are
+    the columns `start`, `cron`, `throttle_kilobytes` and `keep`. ONTAP of both ends is
+    asked first, so no transaction may be open.
 
-    Raises: NotAllowed, InvalidRequest (the schedule), TemplateArchived,
-    MirrorSiteUnfit, MirrorExists.
+    Raises: NotAllowed, InvalidRequest (the schedule, the aggregate), TemplateArchived,
+    MirrorSiteUnfit, MirrorExists, LimitReached.
     """
     permissions.require(permissions.can_manage_templates(by))
     require_not_archived(template)
     require_fit(template, site)
     settings = _checked(settings, before=Mirror())
+    if Mirror.objects.filter(template=template, site=site).exists():
+        raise MirrorExists(template=template.name, site=site.name)
+    if aggregate:
+        check_aggregate(site, aggregate)
+    require_connectable(template, site, aggregate=aggregate)
     name = f"{template.name} at {site.name}"
     with transaction.atomic():
+        before_creating.send(Mirror, template=template, site=site, aggregate=aggregate)
         mirror, is_new = Mirror.objects.get_or_create(
             template=template,
             site=site,
             defaults={
                 "name": name,
+                "chosen_aggregate": aggregate,
                 "next_transfer_at": _next_transfer_at(settings),
                 **settings,
             },
@@ -201,7 +217,7 @@ def begin_transfer(*, by: User, mirror: Mirror, snapshot: Snapshot) -> Operation
 def mirror_delete(*, by: User, mirror: Mirror) -> Operation:
     """Begin to delete a mirror with its relationship and its volume.
 
-    Raises: NotAllowed, MirrorInUse, MirrorBusy.
+    Raises: NotAllowed, MirrorInUse, MirrorBusy, CopiesLeadThere.
     """
     permissions.require(permissions.can_manage_templates(by))
     with transaction.atomic():
@@ -210,6 +226,7 @@ def mirror_delete(*, by: User, mirror: Mirror) -> Operation:
         _set_state(mirror, Mirror.State.DELETING, message="Delete it.", by=by)
         if has_clones(mirror):
             raise MirrorInUse(site=mirror.site.name)
+        before_deleting.send(Mirror, mirror=mirror)
         return start_operation(MirrorOperation.DELETE, about=mirror, by=by)
 
 
@@ -299,12 +316,15 @@ def move_home(mirror: Mirror, *, by: User) -> Mirror:
     Template.objects.filter(pk=template.pk).update(
         site=site,
         volume_uuid=mirror.volume_uuid,
-        aggregate="",  # until it is measured there
+        aggregate=mirror.aggregate,
         client_number=next_client_number(template, site),
-        # Its client is at the server of the site now; its next build is routed anew.
+        # Its client is at the server of the site now; its next build is routed again.
         **Route(site=site).columns,
     )
     VolumePolicy.objects.filter(template=template).update(site=site)
+    # Its volume there gets what they say.
+    policies = VolumePolicy.objects.filter(Q(template=None) | Q(template=template))
+    policies.filter(site=site).update(applied_at=None)
     record_event(
         template,
         kind="template_home_moved",
@@ -334,6 +354,7 @@ def _former_home(template: Template, mirror: Mirror) -> Mirror:
         state=Mirror.State.FORMER,
         is_former_home=True,
         volume_uuid=template.volume_uuid,
+        aggregate=template.aggregate,
         former_client=template.client_name if moves else "",
         start=mirror.start,
         cron=mirror.cron,

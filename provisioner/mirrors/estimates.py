@@ -1,4 +1,4 @@
-"""How long a transfer still takes, from values alone."""
+"""How long a transfer still takes, from values only."""
 
 from __future__ import annotations
 

@@ -93,7 +93,13 @@ class MirrorCreateForm(MirrorChangeForm):
         label="Site",
         error_messages={"invalid_choice": "The template cannot be mirrored there."},
     )
-    field_order = ("site", "start", "cron", "throttle_kilobytes", "keep")
+    aggregate = forms.CharField(
+        required=False,
+        max_length=255,
+        help_text="Where its volume is made, such as aggr2. Empty: the site chooses.",
+        widget=CodeInput,
+    )
+    field_order = ("site", "aggregate", "start", "cron", "throttle_kilobytes", "keep")
 
     def __init__(self, data: Any = None, *, template: Template) -> None:
         super().__init__(data, initial=self.initial_of(Mirror()))

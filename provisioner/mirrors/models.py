@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -13,9 +13,10 @@ from django.db.models.functions import Now
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import HasOperations, Parameters
 from provisioner.lib import schedules
+from provisioner.lib.fullness import Fullness
 from provisioner.lib.names import TAG_PREFIX, same_tag, underscored
 from provisioner.lib.rows import few
-from provisioner.sites.models import Site
+from provisioner.sites.models import MeasuredVolume, Site
 
 MOST_KEPT = 200
 POLICY_PREFIX = "cloneyard-keep-"
@@ -53,7 +54,7 @@ class MirrorManager(models.Manager["Mirror"]):
 
 
 @few
-class Mirror(HasOperations):
+class Mirror(MeasuredVolume, HasOperations):
     """A template's snapshots at another site, in a volume that SnapMirror fills.
 
     Each snapshot is transferred by name: at once when it becomes the template's
@@ -93,6 +94,11 @@ class Mirror(HasOperations):
     name = models.CharField(max_length=200, editable=False)
     tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
     volume_uuid = models.CharField(max_length=36, blank=True)
+    chosen_aggregate = models.CharField(
+        max_length=255,
+        blank=True,
+        help_text="Where its volume was to be made; empty: the site chooses.",
+    )
     relationship_uuid = models.CharField(max_length=36, blank=True)
     is_former_home = models.BooleanField(default=False)
     former_client = models.CharField(max_length=200, blank=True)
@@ -213,8 +219,35 @@ class Mirror(HasOperations):
         return self.get_start_display()
 
     @property
+    def fullness(self) -> Fullness | None:
+        """How full its volume is.
+
+        Its inodes come from the template's volume, and people are told of them there.
+        """
+        measured = super().fullness
+        return replace(measured, used_inodes=None) if measured is not None else None
+
+    @property
+    def gets_snapshots(self) -> bool:
+        """Whether snapshots are transferred there, now or later."""
+        return self.state not in (*FORMER_HOMES, *ENDED)
+
+    @property
+    def way_to_room(self) -> str:
+        """What an administrator does about a volume that fills up."""
+        return (
+            f"A storage administrator enlarges {self.volume_path} at {self.site.name}, "
+            "or raises its autosize maximum. Or keep fewer snapshots there."
+        )
+
+    @property
     def is_moving(self) -> bool:
         return self.state in MOVING_MIRRORS
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is history: deleted, or the home by now."""
+        return self.state in ENDED
 
 
 MOVING_MIRRORS = (

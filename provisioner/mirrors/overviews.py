@@ -76,6 +76,12 @@ class MirrorOverview:
         return f"{', '.join(said)} behind"
 
     @property
+    def why_unrelated(self) -> str:
+        """Why its mirror has no relationship, as far as that matters."""
+        is_over = self.mirror.is_former_home or self.mirror.has_ended
+        return "None" if is_over else "Not created yet"
+
+    @property
     def behind_and_coming(self) -> str:
         """How far it is behind, and what is being transferred, as a phrase."""
         return (

@@ -28,10 +28,10 @@ class PromotionPreview:
     `newest` is what new workspaces get then, with how far it is behind in `overview`.
     `lost` are snapshots that only the present home has, newest first; `held` is the one
     of them that holds the template. `operations` run at the present home; `workspaces`
-    stay there, of which `named` are the first by name. `copied` are the workspaces that
-    are copied to the mirror: no more is sent then. `needs` are others that need the
-    template, such as warm pools. `others` are the other mirrors, which follow the new
-    home.
+    stay there, of which `named` are the first by name. `copied` counts the workspaces
+    that are copied to the mirror, `named_copies` are the first: that goes on while
+    their site answers. `needs` are others that need the template, such as warm pools.
+    `others` are the other mirrors, which follow the new home.
     `obstacle` is what is against it, as a sentence, "" for nothing.
     """
 
@@ -44,7 +44,8 @@ class PromotionPreview:
     operations: list[Operation]
     workspaces: int
     named: list[Any]
-    copied: list[Any]
+    copied: int
+    named_copies: list[Any]
     needs: list[Found]
     others: list[Mirror]
 
@@ -65,6 +66,7 @@ def promotion_preview(mirror: Mirror) -> PromotionPreview:
     published = Snapshot.objects.there().filter(template=template)
     lost = list(published.exclude(pk__in=arrived.values("snapshot")))
     workspaces, named = clones_at(template, template.site)
+    copied, named_copies = copies_at(mirror, most=NAMED)
     return PromotionPreview(
         mirror=mirror,
         obstacle=obstacle_to_promotion(mirror),
@@ -75,7 +77,8 @@ def promotion_preview(mirror: Mirror) -> PromotionPreview:
         operations=_running_at_home(template),
         workspaces=workspaces,
         named=named,
-        copied=copies_at(mirror),
+        copied=copied,
+        named_copies=named_copies,
         needs=[each for each in needed_by(template) if each.what not in _SHOWN_APART],
         others=list(
             Mirror.objects.filter(template=template)

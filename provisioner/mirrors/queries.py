@@ -95,6 +95,20 @@ def _available(**of: Any) -> QuerySet[MirroredSnapshot]:
     ).order_by()
 
 
+def can_be_cloned(*, template: str, snapshot: str, site: str) -> Q:
+    """Return the condition for rows whose snapshot can be cloned at their site.
+
+    The arguments are the names of their fields.
+    """
+    at_mirror = _available(
+        mirror__template=OuterRef(template),
+        mirror__site=OuterRef(site),
+        snapshot=OuterRef(snapshot),
+    )
+    at_home = Q(**{f"{template}__site": F(site), f"{snapshot}__deleted_at": None})
+    return Q(Exists(at_mirror)) | at_home
+
+
 def is_mirrored_to(template: Template, site: Site) -> bool:
     """Return whether a mirror brings a template's snapshots to a site."""
     mirrors = Mirror.objects.filter(template=template, site=site)
@@ -260,15 +274,20 @@ def register_clones(rows: Callable[[Mirror], QuerySet[Any]]) -> None:
     _other_clones.append(rows)
 
 
-def copies_at(mirror: Mirror) -> list[Any]:
-    """Return the workspaces of which copies are clones of a mirror, by name."""
-    return [
+def copies_at(mirror: Mirror, *, most: int) -> tuple[int, list[Any]]:
+    """Return how many workspaces have copies that are clones of a mirror.
+
+    And `most` of them, the first by name.
+    """
+    found = [rows(mirror) for rows in _other_clones]
+    first = [
         row.workspace
-        for rows in _other_clones
-        for row in rows(mirror)
-        .select_related("workspace__owner")
-        .order_by("workspace__name")
+        for rows in found
+        for row in rows.select_related("workspace__owner").order_by("workspace__name")[
+            :most
+        ]
     ]
+    return sum(rows.count() for rows in found), first[:most]
 
 
 def remarks_on(mirrors: Iterable[tuple[Site, Site]]) -> dict[tuple[int, int], str]:
@@ -304,7 +323,7 @@ def has_clones(mirror: Mirror) -> bool:
 def next_client_number(template: Template, site: Site) -> int:
     """Return the number of the client with which a template is built at a site.
 
-    A client that is bound to an edge, or exists at a lost server alone, cannot be used
+    A client that is bound to an edge, or exists only at a lost server, cannot be used
     at another server.
 
     Source: p4 reload; "p4 client" on ServerID.

@@ -293,9 +293,24 @@ def _notices(
             texts=(mirror.trouble,),
             actions=_retry(user, mirror) if is_ready else (),
         )
+    yield from _filling(mirror)
     if mirror.template.is_archived:
         sentence = "The template is archived: nothing is transferred by itself."
         yield Notice(level=Level.INFO, texts=(sentence,))
+
+
+def _filling(mirror: Mirror) -> Iterator[Notice]:
+    fullness = mirror.fullness
+    if fullness is None or not fullness.is_short or not mirror.gets_snapshots:
+        return
+    yield Notice(
+        level=Level.ERROR if fullness.is_urgent else Level.WARNING,
+        title=fullness.title,
+        texts=(
+            f"It is {fullness.sentence}",
+            f"Without room transfers fail. {mirror.way_to_room}",
+        ),
+    )
 
 
 def _remarks(overview: overviews.MirrorOverview) -> Iterator[Notice]:

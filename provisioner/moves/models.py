@@ -11,6 +11,7 @@ from provisioner.engine.models import Operation
 
 class MoveOperation(models.TextChoices):
     MOVE = "template_move", "Move to another aggregate"
+    PAUSE = "template_move_pause", "Pause the move"
     STOP = "template_move_stop", "Stop the move"
 
 
@@ -40,7 +41,8 @@ class TemplatePlace(models.Model):
 class Move(models.Model):
     """A move of a template's volume, as one operation asked for it.
 
-    `needed_bytes` is what it took in its aggregate when the move began.
+    `needed_bytes` is what it took in its aggregate when the move began. `paused_at` is
+    set while ONTAP keeps it paused for us: resuming it is a move of its own.
     """
 
     template = models.ForeignKey(
@@ -53,6 +55,7 @@ class Move(models.Model):
     destination = models.CharField(max_length=255)
     needed_bytes = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    paused_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-pk",)

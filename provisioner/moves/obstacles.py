@@ -5,7 +5,7 @@ from __future__ import annotations
 from provisioner.catalog.models import MOVING_TEMPLATES, Template
 from provisioner.engine.models import Operation
 from provisioner.lib.sizes import size_text
-from provisioner.moves.models import MoveOperation, TemplatePlace
+from provisioner.moves.models import Move, MoveOperation, TemplatePlace
 from provisioner.moves.refusals import (
     AggregateNotUsable,
     NoRoomToMove,
@@ -24,6 +24,11 @@ def running_move(template: Template) -> Operation | None:
     return template.operations.filter(
         kind__in=MoveOperation.values, state=Operation.State.RUNNING
     ).first()
+
+
+def paused_move(template: Template) -> Move | None:
+    """Return the move that is paused in ONTAP, as we asked."""
+    return Move.objects.filter(template=template, paused_at__isnull=False).first()
 
 
 def place_of(template: Template) -> TemplatePlace:

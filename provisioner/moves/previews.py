@@ -10,8 +10,9 @@ any more.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
@@ -53,7 +54,8 @@ class AggregateChoice:
 class MovePreview:
     """A template's move: what it would mean now, and what became of the last one.
 
-    `clones` are workspaces that share blocks with its volume, `shared_bytes` of them.
+    `clones` are workspaces that share blocks with its volume. `shared_bytes` is what
+    the old aggregate keeps for them, at most.
     `refusal` says why no move can be requested now.
     """
 
@@ -75,8 +77,26 @@ class MovePreview:
         return operation is not None and operation.state == Operation.State.RUNNING
 
     @property
+    def outcome(self) -> str:
+        """Why the last move ended before its end, "" if it did not.
+
+        ONTAP may have been done by the time somebody paused or stopped it.
+        """
+        said = self.operation.status_message if self.operation is not None else ""
+        if not said or self.last is None or self.place is None:
+            return said
+        if self.place.aggregate != self.last.destination:
+            return said
+        return f"{said} The volume had reached {self.last.destination} by then."
+
+    @property
+    def paused_at(self) -> datetime | None:
+        return self.last.paused_at if self.last is not None else None
+
+    @property
     def can_begin(self) -> bool:
-        return self.refusal is None and any(each.is_usable for each in self.choices)
+        is_free = self.refusal is None and self.paused_at is None
+        return is_free and any(each.is_usable for each in self.choices)
 
     @property
     def needs(self) -> str:
@@ -92,11 +112,16 @@ class MovePreview:
         if not self.clones:
             return "Nothing: no workspace shares blocks with it."
         are = "workspace shares" if self.clones == 1 else "workspaces share"
-        much = size_text(self.shared_bytes) if self.shared_bytes else "blocks"
+        much = "blocks"
+        if self.shared_bytes:
+            much = f"up to {size_text(self.shared_bytes)}"
+        stay = "They stay where they are, with these blocks"
+        last = "the last of these is"
+        if self.clones == 1:
+            stay, last = "It stays where it is, with these blocks", "it is"
         return (
-            f"{self.clones:,} {are} {much} with it. They stay "
-            "where they are, with these blocks: the old aggregate frees them once the "
-            "last of these is retired and purged, or split. New clones share with the "
+            f"{self.clones:,} {are} {much} with it. {stay}: the old aggregate frees "
+            f"them once {last} retired and purged, or split. New clones share with the "
             "moved volume alone."
         )
 
@@ -126,13 +151,15 @@ def move_preview(template: Template) -> MovePreview:
     sharing = Workspace.objects.clones().filter(
         template=template, site=template.site_id
     )
+    if place is not None:  # those that an earlier move left behind share no more
+        sharing = sharing.filter(aggregate__in=("", place.aggregate))
     moves = template.moves.select_related("operation__requested_by")
     return MovePreview(
         template=template,
         place=place,
         choices=_choices(place) if place is not None else [],
         clones=sharing.count(),
-        shared_bytes=sharing.aggregate(sum=Sum("split_bytes"))["sum"] or 0,
+        shared_bytes=_shared_bytes(sharing, place),
         last=moves.order_by("-pk").first(),
         refusal=refusal,
     )
@@ -149,3 +176,10 @@ def _choices(place: TemplatePlace) -> list[AggregateChoice]:
             refusal = error
         found.append(AggregateChoice(space=space, refusal=refusal))
     return found
+
+
+def _shared_bytes(sharing: QuerySet[Workspace], place: TemplatePlace | None) -> int:
+    """Return what clones share with the volume. They share the same blocks."""
+    each = sharing.aggregate(sum=Sum("split_bytes"))["sum"] or 0
+    footprint = place.footprint_bytes if place is not None else None
+    return each if footprint is None else min(each, footprint)

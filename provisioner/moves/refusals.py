@@ -42,3 +42,21 @@ class NoMoveToStop(ActionRefused):
     """The volume of “{name}” is not being moved."""
 
     code = "no_move_to_stop"
+
+
+class NoMoveToPause(ActionRefused):
+    """The volume of “{name}” is not being moved."""
+
+    code = "no_move_to_pause"
+
+
+class NoMoveToResume(ActionRefused):
+    """No move of “{name}” is paused."""
+
+    code = "no_move_to_resume"
+
+
+class MoveIsPaused(ActionRefused):
+    """A move of “{name}” to {aggregate} is paused. Resume it, or stop it first."""
+
+    code = "move_is_paused"

@@ -35,6 +35,15 @@ class MovePlan(StepResult):
 
 
 @dataclass(frozen=True)
+class Paused(StepResult):
+    """Whether ONTAP keeps the move paused: it may have ended before, or not begun."""
+
+    step = "pause"
+    is_paused: bool
+    aggregate: str
+
+
+@dataclass(frozen=True)
 class Stopped(StepResult):
     """Where the volume is after a move was stopped: it may have ended before."""
 
@@ -54,7 +63,7 @@ def ensure_room(run: TemplateRun) -> MovePlan:
     if volume.state != "online":
         raise StepRefused(
             f"The volume {volume.name} is {volume.state or 'not online'}. ONTAP moves "
-            "volumes that are online alone. Bring it online, then move it again.",
+            "only volumes that are online. Bring it online, then move it again.",
             code="volume_offline",
         )
     if volume.is_splitting:
@@ -78,7 +87,7 @@ def ensure_room(run: TemplateRun) -> MovePlan:
         )
     kept = aggregate.size_bytes * run.site.free_percent // 100
     room = max(aggregate.available_bytes - kept, 0)
-    if needed >= room and not volume.is_moving:
+    if needed >= room and not (volume.is_moving or volume.is_paused):
         raise StepRefused(
             f"The volume {volume.name} needs {size_text(needed)}, but the aggregate "
             f"{aggregate.name} has room for {size_text(room)}. Free space there, or "
@@ -103,6 +112,7 @@ def ensure_moved(run: TemplateRun) -> None:
     uuid = our_volume(run).uuid
     with limits_in_our_words():
         volume = run.ontap.start_move(uuid, aggregate=move.destination)
+    _not_paused_any_more(run)
     moved_at, moved = time.monotonic(), ("", -1)
     for pause in pauses():
         if volume.aggregate == move.destination and not volume.is_moving:
@@ -168,10 +178,33 @@ def ensure_recorded(run: TemplateRun) -> None:
     record_place(run, volume)
 
 
+def ensure_paused(run: TemplateRun) -> Paused:
+    """Pause the move in ONTAP, and record that. A move that has ended stays so."""
+    run.ontap.pause_move(our_volume(run).uuid)
+    volume = our_volume(run)
+    _not_paused_any_more(run)
+    if volume.is_paused:
+        with run.writing():
+            moves = Move.objects.filter(
+                template=run.template, destination=volume.destination
+            )
+            last = moves.order_by("-pk").values("pk")[:1]
+            Move.objects.filter(pk__in=last).update(paused_at=clocks.database_now())
+    else:
+        record_place(run, volume)
+    return Paused(volume.is_paused, volume.aggregate)
+
+
+def _not_paused_any_more(run: TemplateRun) -> None:
+    with run.writing():
+        Move.objects.filter(template=run.template).update(paused_at=None)
+
+
 def ensure_stopped(run: TemplateRun) -> Stopped:
     """Abort the move in ONTAP, and record where the volume is."""
     run.ontap.stop_move(our_volume(run).uuid)
     volume = our_volume(run)
+    _not_paused_any_more(run)
     record_place(run, volume)
     return Stopped(volume.aggregate)
 

@@ -47,3 +47,21 @@ def template_move_stop(request: WebRequest, pk: int) -> HttpResponse:
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     act = partial(actions.template_move_stop, by=request.user, template=template)
     return acted(request, act, "template-move", pk)
+
+
+@require_POST
+@administrators_only
+def template_move_pause(request: WebRequest, pk: int) -> HttpResponse:
+    """Pause a move; ONTAP keeps what is replicated."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    act = partial(actions.template_move_pause, by=request.user, template=template)
+    return acted(request, act, "template-move", pk)
+
+
+@require_POST
+@administrators_only
+def template_move_resume(request: WebRequest, pk: int) -> HttpResponse:
+    """Go on with a move that was paused."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    act = partial(actions.template_move_resume, by=request.user, template=template)
+    return acted(request, act, "template-move", pk)

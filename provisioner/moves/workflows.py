@@ -1,4 +1,4 @@
-"""The workflows of moves: move a template's volume, and stop that."""
+"""The workflows of moves: move a template's volume, pause that, and stop it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ MOVE = (
         ("move",),
     ),
 )
+PAUSE_MOVE = (
+    StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
+    StepSpec("pause", "Pause the move", steps.ensure_paused, STORAGE, ("quiet",)),
+)
 STOP_MOVE = (
     StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
     StepSpec("stop", "Stop the move", steps.ensure_stopped, STORAGE, ("quiet",)),
@@ -41,6 +45,23 @@ def _has_moved(operation: Operation) -> None:
         _template(operation),
         kind="template_moved",
         message=f"Moved to the aggregate {operation.move.destination}.",
+        actor=operation.requested_by,
+    )
+
+
+def _has_paused(operation: Operation) -> None:
+    paused = find_result(operation, steps.Paused)
+    assert paused is not None
+    message = "Its move was paused."
+    if not paused.is_paused:
+        message = (
+            "Its move had not begun, or had ended before it was paused. It is in the "
+            f"aggregate {paused.aggregate}."
+        )
+    record_event(
+        _template(operation),
+        kind="template_move_paused",
+        message=message,
         actor=operation.requested_by,
     )
 
@@ -68,6 +89,7 @@ def _has_failed(operation: Operation, failure: Failure) -> None:
 
 for _kind, _steps, _on_success in (
     (MoveOperation.MOVE, MOVE, _has_moved),
+    (MoveOperation.PAUSE, PAUSE_MOVE, _has_paused),
     (MoveOperation.STOP, STOP_MOVE, _has_stopped),
 ):
     register(

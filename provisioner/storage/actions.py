@@ -176,7 +176,8 @@ def volume_policy_save(
         )
         before = {name: getattr(policy, name) for name in settings}
         if changes := changes_between(before, settings):
-            VolumePolicy.objects.filter(pk=policy.pk).update(**settings)
+            rows = VolumePolicy.objects.filter(pk=policy.pk)
+            rows.update(**settings, applied_at=None)
             record_event(
                 template or site,
                 kind="volume_policy_changed",

@@ -35,7 +35,7 @@ class SplitPolicyForm(AskingForm):
     owners_may_split = forms.BooleanField(
         required=False,
         label="Owners may split their own workspaces",
-        help_text="Otherwise administrators alone.",
+        help_text="Otherwise only administrators.",
     )
     splits_by_itself = forms.BooleanField(
         required=False,
@@ -45,12 +45,12 @@ class SplitPolicyForm(AskingForm):
     older_than_days = forms.IntegerField(
         min_value=1,
         max_value=3660,
-        label="Older than so many days",
+        label="Older than this many days",
         help_text="Workspaces that have been ready for so long.",
     )
     pinned_bytes = SizeField(
         label="Snapshots of at least",
-        help_text="That the workspace alone holds, such as 100 GiB.",
+        help_text="That only the workspace holds, such as 100 GiB.",
     )
 
     def clean_pinned_bytes(self) -> int:
@@ -136,7 +136,7 @@ class VolumePolicyForm(AskingForm):
         max_value=MOST_INODES,
         label="Minimum inodes",
         help_text="At most one for each 4 KB is possible. Builds raise it for the "
-        "files of the view.",
+        "files of the view. Where nothing is set ONTAP gives one for each 32 KB.",
     )
     headroom_percent = forms.IntegerField(
         required=False,
@@ -150,22 +150,22 @@ class VolumePolicyForm(AskingForm):
         min_value=0,
         max_value=MOST_HEADROOM_PERCENT,
         label="Headroom of new clones for builds and CI, in percent",
-        help_text="Empty: none, they have the size of their template.",
+        help_text="Where nothing is set they have the size of their template.",
     )
     clone_grow_percent = forms.IntegerField(
         required=False,
         min_value=0,
         max_value=MOST_GROWTH_PERCENT,
         label="Full clones for development grow by, in percent",
-        help_text="When they are 95 % full. Their owners are told. Empty or 0: they do "
-        "not grow.",
+        help_text="When they are 95 % full. Their owners are told. With 0, and where "
+        "nothing is set, they do not grow.",
     )
     clone_grow_max_percent = forms.IntegerField(
         required=False,
         min_value=101,
         max_value=MOST_AUTOSIZE_PERCENT,
         label="Clones grow up to, in percent of their template",
-        help_text=f"Empty: {MAX_GROWTH_PERCENT}.",
+        help_text=f"Where nothing is set: {MAX_GROWTH_PERCENT}.",
     )
 
 

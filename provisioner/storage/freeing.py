@@ -12,6 +12,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import pins_of_all
+from provisioner.copies.queries import IS_SENT
 from provisioner.leases.abandonment import looks_abandoned
 from provisioner.sites.models import Site
 from provisioner.storage.models import SnapshotSize
@@ -75,7 +76,10 @@ def space_plan(
     """
     permissions.require(permissions.can_administer(user))
     there = list(
-        Workspace.objects.there().filter(site=site).select_related("owner", "template")
+        Workspace.objects.there()
+        .filter(site=site)
+        .annotate(is_sent=IS_SENT)
+        .select_related("owner", "template")
     )
     abandoned = set(
         Workspace.objects.filter(
@@ -111,15 +115,16 @@ def may_hold_work(workspace: Workspace) -> bool:
     """Return whether signs of unsubmitted work were seen, or none were looked for."""
     if not workspace.holds_work:
         return False
-    signs = workspace.activity
     if workspace.activity_seen_at is None or workspace.ready_at is None:
         return True
-    files_at = (signs.get("files") or {}).get("at")
+    signs = {kind: sign or {} for kind, sign in workspace.activity.items()}
+    at = {kind: sign.get("at") for kind, sign in signs.items()}
+    files_at = at.get("files")
     has_changed = bool(
         files_at and dt.datetime.fromisoformat(files_at) > workspace.ready_at
     )
-    has_opened = bool((signs.get("opened") or {}).get("count"))
-    return has_changed or has_opened or "pending" in signs or "shelved" in signs
+    has_opened = bool(signs.get("opened", {}).get("count"))
+    return has_changed or has_opened or bool(at.get("pending") or at.get("shelved"))
 
 
 def _weight(
@@ -148,6 +153,7 @@ def _holder(workspace: Workspace, *, retire_weight: int | None) -> Holder:
         workspace.state == Workspace.State.READY
         and not workspace.is_pooled
         and not workspace.is_independent
+        and not vars(workspace)["is_sent"]
         and workspace.split_bytes is not None
     )
     return Holder(

@@ -74,6 +74,8 @@ FILLING = Listing[FillingVolume](
         filling_volumes,
         "workspace__name",
         "template__name",
+        "mirror__name",
+        "workspacecopy__name",
         "workspace__owner__username",
     ),
     usual="-level",

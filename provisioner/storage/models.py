@@ -5,11 +5,14 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.db.models.lookups import Exact
 from django.urls import reverse
 
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.engine.models import Operation
 from provisioner.lib.fullness import URGENT_PERCENT, WARNING_PERCENT
+from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
@@ -88,6 +91,13 @@ class OwnBytesDay(models.Model):
         return f"{self.workspace} on {self.day}"
 
 
+_NUMBER_OF_SUBJECTS = models.Func(
+    *("workspace", "template", "mirror", "workspacecopy"),
+    function="num_nonnulls",
+    output_field=models.IntegerField(),
+)
+
+
 class FillingVolume(models.Model):
     """A volume that fills up: people were told of this level, in percent.
 
@@ -108,6 +118,20 @@ class FillingVolume(models.Model):
         blank=True,
         related_name="filling",
     )
+    mirror = models.OneToOneField(
+        Mirror,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="filling",
+    )
+    workspacecopy = models.OneToOneField(
+        WorkspaceCopy,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="filling",
+    )
     level = models.PositiveSmallIntegerField(
         choices=[(WARNING_PERCENT, "fills up"), (URGENT_PERCENT, "nearly full")]
     )
@@ -117,8 +141,7 @@ class FillingVolume(models.Model):
         constraints = (
             models.CheckConstraint(
                 name="filling_volume_is_of_one_thing",
-                condition=Q(workspace__isnull=True, template__isnull=False)
-                | Q(workspace__isnull=False, template__isnull=True),
+                condition=Exact(_NUMBER_OF_SUBJECTS, 1),
             ),
         )
 
@@ -126,18 +149,22 @@ class FillingVolume(models.Model):
         return f"{self.subject}: {self.level} %"
 
     @property
-    def subject(self) -> Workspace | Template:
-        found = self.workspace or self.template
+    def subject(self) -> Workspace | Template | Mirror | WorkspaceCopy:
+        found = self.workspace or self.template or self.mirror or self.workspacecopy
         assert found is not None
         return found
 
     @property
     def kind(self) -> str:
-        return "workspace" if self.workspace is not None else "template"
+        if self.workspacecopy is not None:
+            return "copy"
+        return self.subject._meta.model_name or ""
 
     @property
     def url(self) -> str:
-        """The page of what has the volume."""
+        """The page of what has the volume; that of a copy is its workspace's."""
+        if self.workspacecopy is not None:
+            return reverse("workspace-detail", args=[self.workspacecopy.workspace_id])
         return reverse(f"{self.kind}-detail", args=[self.subject.pk])
 
     @property
@@ -145,6 +172,24 @@ class FillingVolume(models.Model):
         """How full it is, as last measured."""
         fullness = self.subject.fullness
         return fullness.sentence if fullness is not None else ""
+
+
+class Growth(models.Model):
+    """A volume of a workspace that ONTAP is asked to grow, until that is recorded.
+
+    It is written before ONTAP is asked: after a lost reply the next measurement says
+    whether the volume grew.
+    """
+
+    workspace = models.OneToOneField(
+        Workspace, on_delete=models.CASCADE, related_name="growth"
+    )
+    from_bytes = models.BigIntegerField()
+    to_bytes = models.BigIntegerField()
+    percent = models.PositiveIntegerField(help_text="How full it was.")
+
+    def __str__(self) -> str:
+        return f"Growth of {self.workspace}"
 
 
 class Split(models.Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from provisioner.accounts.models import User
 from provisioner.cloning.queries import clones_held_by
 from provisioner.cloning.refusals import HasClones
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.engine.models import Operation
 from provisioner.lib.refusals import NotAllowed
 from provisioner.lib.sizes import size_text
@@ -14,6 +15,7 @@ from provisioner.storage.refusals import (
     AlreadyIndependent,
     NoRoomToSplit,
     SplitNotAllowed,
+    WorkspaceCopied,
 )
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
@@ -37,7 +39,8 @@ def require_permission(by: User, workspace: Workspace) -> None:
 def require_splittable(workspace: Workspace) -> None:
     """Refuse what cannot be split now, as far as rows tell.
 
-    Raises: AlreadyIndependent, WorkspaceNotReady, HasClones, NoRoomToSplit.
+    Raises: AlreadyIndependent, WorkspaceNotReady, HasClones, WorkspaceCopied,
+    NoRoomToSplit.
     """
     if workspace.is_independent:
         raise AlreadyIndependent(name=workspace.name)
@@ -51,6 +54,10 @@ def require_splittable(workspace: Workspace) -> None:
     held = clones_held_by(workspace).first()
     if held is not None:
         raise HasClones(name=workspace.name, clone=held.workspace.name)
+    copies = WorkspaceCopy.objects.filter(workspace=workspace)
+    sent = copies.exclude(relationship_uuid="").select_related("site").first()
+    if sent is not None:
+        raise WorkspaceCopied(name=workspace.name, site=sent.site.name)
     copied, room = workspace.split_bytes, room_of(workspace)
     if copied is not None and room is not None and copied >= room:
         raise NoRoomToSplit(

@@ -13,6 +13,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template, VolumePolicy
 from provisioner.catalog.retention import Pins, pins_of_all
+from provisioner.copies.queries import IS_SENT
 from provisioner.lib.rows import with_words
 from provisioner.sites.models import Ceiling, Site
 from provisioner.storage.models import SnapshotSize, SplitPolicy
@@ -58,7 +59,7 @@ class HeldSnapshot:
         others = self.snapshot.clones_of_others
         if not others:
             return self.pins.reasons
-        clones = "1 clone of others" if others == 1 else f"{others:,} clones of others"
+        clones = "1 other clone" if others == 1 else f"{others:,} other clones"
         return [*self.pins.reasons, clones]
 
     @property
@@ -106,7 +107,8 @@ class CeilingRow:
         ceiling = self.ceiling
         if ceiling is None or ceiling.kept_at is None or not ceiling.has_limits:
             return ""
-        return f"{ceiling.at_ceiling:,} of {ceiling.volumes:,} volumes"
+        volumes = "volume" if ceiling.volumes == 1 else "volumes"
+        return f"{ceiling.at_ceiling:,} of {ceiling.volumes:,} {volumes}"
 
 
 def ceilings_of(sites: Iterable[Site]) -> list[CeilingRow]:
@@ -187,9 +189,11 @@ class DueSplit:
 def due_splits(policy: SplitPolicy, *, now: dt.datetime) -> list[DueSplit]:
     """Return what a site's policy would split now, whether it is switched on or not.
 
-    What would copy as much as it frees is left out, as is what was not measured.
+    What would copy as much as it frees is left out, as is what was not measured and
+    what is copied to another site.
     """
     aged = Workspace.objects.clones().filter(
+        ~IS_SENT,
         site=policy.site,
         template__site=policy.site,
         state=Workspace.State.READY,

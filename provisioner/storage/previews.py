@@ -12,7 +12,7 @@ from provisioner.engine.models import Operation
 from provisioner.lib.refusals import ActionRefused
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text
-from provisioner.storage.models import Split
+from provisioner.storage.models import SnapshotSize, Split
 from provisioner.storage.obstacles import (
     require_permission,
     require_splittable,
@@ -29,7 +29,8 @@ class SplitPreview:
 
     `copies_bytes` is ONTAP's estimate as of `measured_at`, `bytes_per_second` what
     earlier splits at the site reached, `room_bytes` what the aggregate has for it; each
-    is None if it is not known. `others` are other workspaces that need the snapshot.
+    is None if it is not known. `snapshot_bytes` is what deleting the snapshot frees,
+    None before it was measured. `others` are other workspaces that need the snapshot.
     `refusal` says why it cannot be requested now.
     """
 
@@ -38,6 +39,7 @@ class SplitPreview:
     measured_at: dt.datetime | None
     bytes_per_second: float | None
     room_bytes: int | None
+    snapshot_bytes: int | None
     pins: Pins | None
     last: Split | None
     refusal: ActionRefused | None
@@ -75,6 +77,11 @@ class SplitPreview:
         return self.pins.reasons if self.pins is not None else []
 
     @property
+    def frees_bytes(self) -> int | None:
+        """What retention would then free, None before it was measured."""
+        return self.snapshot_bytes if self.is_pruned else 0
+
+    @property
     def operation(self) -> Operation | None:
         return self.last.operation if self.last is not None else None
 
@@ -104,7 +111,9 @@ class SplitPreview:
             return f"Nothing yet: {self.others:,} other {are} {name}."
         if self.kept_for:
             return f"Nothing yet: {name} is kept, as {', and '.join(self.kept_for)}."
-        return f"{name} is deleted within minutes, as nothing else needs it."
+        said = f"{name} is deleted within minutes, as nothing else needs it."
+        much = self.frees_bytes
+        return said if much is None else f"{size_text(much)}: {said}"
 
 
 def own_bytes_chart(workspace: Workspace) -> Chart:
@@ -139,12 +148,16 @@ def split_preview(user: User, workspace: Workspace) -> SplitPreview:
         require_splittable(workspace)
     except ActionRefused as error:
         refusal = error
+    size = SnapshotSize.objects.filter(
+        snapshot=workspace.snapshot_id, snapshot__template__site=workspace.site_id
+    ).first()
     return SplitPreview(
         workspace=workspace,
         copies_bytes=None if workspace.is_independent else workspace.split_bytes,
         measured_at=workspace.measured_at,
         bytes_per_second=measured_rate(workspace.site),
         room_bytes=room_of(workspace),
+        snapshot_bytes=size.frees_bytes if size is not None else None,
         pins=pins_of_snapshot(workspace.snapshot),
         last=last_split(workspace),
         refusal=refusal,

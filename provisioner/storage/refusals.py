@@ -25,6 +25,13 @@ class AlreadyIndependent(ActionRefused):
     code = "already_independent"
 
 
+class WorkspaceCopied(ActionRefused):
+    """“{name}” is copied to {site} by SnapMirror, and ONTAP does not split such a
+    volume. An administrator switches copies off on the mirror's page first."""
+
+    code = "workspace_copied"
+
+
 class NoRoomToSplit(ActionRefused):
     """The split of “{name}” would copy up to {copied}, but the aggregate at {site} has
     room for {room}. Free space there, or ask a storage administrator for more."""

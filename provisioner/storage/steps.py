@@ -56,7 +56,7 @@ def ensure_room(run: WorkspaceRun) -> SplitPlan:
     if split.state != "online":
         raise StepRefused(
             f"The volume {split.name} is {split.state or 'not online'}. ONTAP splits "
-            "volumes that are online alone. Bring it online, then split it again.",
+            "only volumes that are online. Bring it online, then split it again.",
             code="clone_offline",
         )
     if split.is_mirrored:

@@ -98,8 +98,12 @@ def sweep_ceilings(timestamp: int) -> None:
     name="sweep_volume_policies", queue="sweeps", queueing_lock="sweep_volume_policies"
 )
 def sweep_volume_policies(timestamp: int) -> None:
-    """Apply the policies of volumes of each site that has any."""
-    sites = VolumePolicy.objects.order_by("site").values_list("site", flat=True)
+    """Apply the policies of volumes that are not in force yet.
+
+    What somebody changes in ONTAP afterwards is drift.
+    """
+    waiting = VolumePolicy.objects.filter(applied_at=None)
+    sites = waiting.order_by("site").values_list("site", flat=True)
     for site_id in sites.distinct():
         keep_volume_policies_soon(site_id)
 

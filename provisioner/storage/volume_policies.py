@@ -1,9 +1,9 @@
-"""Apply the policies of a site's volumes in ONTAP, and find what differs."""
+"""Apply the policies of a site's volumes in ONTAP."""
 
 from __future__ import annotations
 
 from provisioner.accounts.system import system_user
-from provisioner.catalog.models import Template, VolumePolicy
+from provisioner.catalog.models import VOLUME_SETTINGS, Template, VolumePolicy
 from provisioner.catalog.volume_policies import (
     ensure_settings,
     policies_of,
@@ -19,11 +19,11 @@ from provisioner.sites.models import Site
 def keep_volume_policies(site: Site) -> None:
     """Make the volumes of a site's templates agree with its policies.
 
-    What somebody changed in ONTAP is changed back. One request asks for all of them,
-    and for no clones. A volume that ONTAP does not change leaves the others alone, and
-    its policy says why. Safe to repeat.
+    One request asks for all of them, and for no clones. A volume that ONTAP does not
+    change leaves the others alone, and its policy says why; it is not in force until
+    that succeeds. Safe to repeat.
 
-    Raises: GatewayError if ONTAP could not be asked; each policy then says why.
+    Raises: GatewayError if ONTAP could not be asked; what is not in force says why.
     """
     policies = policies_of(site)
     if not policies:
@@ -33,7 +33,7 @@ def keep_volume_policies(site: Site) -> None:
     try:
         seen = ontap.list_volume_settings(comment_prefix=f"{TAG_PREFIX}template=")
     except GatewayError as error:
-        rows.update(status_message=str(error))
+        rows.filter(applied_at=None).update(status_message=str(error))
         raise
     # One without settings leaves all to the site's, and is not shown.
     own = {p.template_id: p.pk for p in policies if p.settings or p.template_id is None}
@@ -54,4 +54,8 @@ def keep_volume_policies(site: Site) -> None:
     now = clocks.database_now()
     for policy in policies:
         message = failures.get(policy.pk, "")
-        rows.filter(pk=policy.pk).update(status_message=message, applied_at=now)
+        since = None if message else policy.applied_at or now
+        # What was saved meanwhile is not in force: its own job is queued.
+        as_read = {name: getattr(policy, name) for name in VOLUME_SETTINGS}
+        unchanged = rows.filter(pk=policy.pk, applied_at=policy.applied_at, **as_read)
+        unchanged.update(status_message=message, applied_at=since)

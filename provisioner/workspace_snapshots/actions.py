@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
+from django.forms import model_to_dict
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -19,12 +21,15 @@ from provisioner.sites.models import Site
 from provisioner.workspace_snapshots.models import (
     MOST_DAILY,
     MOST_HOURLY,
+    MOST_PERCENT,
     SnapshotParameters,
     SnapshotPolicy,
     WorkspaceSnapshot,
 )
+from provisioner.workspace_snapshots.overviews import failed_paths, snapshot_work
 from provisioner.workspace_snapshots.refusals import (
     ClientNotRecorded,
+    NothingFailed,
     SnapshotsHidden,
 )
 from provisioner.workspaces.actions.retiring import locked
@@ -39,12 +44,15 @@ def snapshot_policy_save(
     site: Site,
     template: Template | None = None,
     purpose: str = "",
-    hourly: int,
-    daily: int,
+    hourly: int | None = None,
+    daily: int | None = None,
+    max_percent: int | None = None,
 ) -> SnapshotPolicy:
     """Set how many snapshots are kept of a site's workspaces, or of some of them.
 
-    A sweep applies it within minutes. Snapshots that were taken before go with the
+    What is None stays as it is; a new policy gets the defaults of `SnapshotPolicy`.
+    Beyond `max_percent` of a workspace's volume its oldest are deleted; 0: no bound. A
+    sweep applies all of it within minutes. Snapshots that were taken before go with the
     clone, or as the new policy says.
 
     Raises: NotAllowed, InvalidRequest.
@@ -54,19 +62,30 @@ def snapshot_policy_save(
         ("hourly", hourly, MOST_HOURLY),
         ("daily", daily, MOST_DAILY),
     ):
-        if not 0 <= count <= most:
+        if count is not None and not 0 <= count <= most:
             raise InvalidRequest.at(field, f"Keep 0 to {most}.")
+    if max_percent is not None and not 0 <= max_percent <= MOST_PERCENT:
+        raise InvalidRequest.at("max_percent", f"Allow 1 to {MOST_PERCENT} %, or 0.")
     key: dict[str, Any] = {"site": site, "template": template, "purpose": purpose}
-    settings = {"hourly": hourly, "daily": daily}
+    asked = {"hourly": hourly, "daily": daily, "max_percent": max_percent}
     with transaction.atomic():
-        before = SnapshotPolicy.objects.filter(**key).values(*settings).first()
+        rows = SnapshotPolicy.objects.select_for_update().filter(**key).order_by()
+        before = rows.values(*asked).first()
+        usual = before or model_to_dict(SnapshotPolicy(), asked)
+        settings: dict[str, int] = {
+            name: usual[name] if value is None else value
+            for name, value in asked.items()
+        }
         policy, _ = SnapshotPolicy.objects.update_or_create(**key, defaults=settings)
         changes = changes_between(before or dict.fromkeys(settings), settings)
         if changes:
+            percent = policy.max_percent
+            bound = f", up to {percent} % of the volume" if percent else ""
             record_event(
                 site,
                 kind="snapshot_policy_changed",
-                message=f"{policy}: {hourly} hourly and {daily} daily ones are kept.",
+                message=f"{policy}: {policy.hourly} hourly and {policy.daily} daily "
+                f"ones are kept{bound}.",
                 actor=by,
                 data=changes,
             )
@@ -118,6 +137,24 @@ def snapshot_take_back(
     return _begin(WorkspaceOperation.TAKE_BACK, by=by, snapshot=snapshot, path=path)
 
 
+def snapshot_retry(*, by: User, snapshot: WorkspaceSnapshot) -> Operation:
+    """Begin to take back what the last restore, or taking back, could not write.
+
+    What differs there by now is renamed first. A repeated call meanwhile returns the
+    running operation.
+
+    Raises: NotAllowed, NothingFailed, SnapshotsHidden, WorkspaceNotReady.
+    """
+    permissions.require(can_change_workspace(by, snapshot.workspace))
+    work = snapshot_work(snapshot)
+    if work.running is not None:
+        return work.running
+    paths = failed_paths(work.restored, work.taken)
+    if not paths:
+        raise NothingFailed()
+    return _begin(WorkspaceOperation.TAKE_BACK, by=by, snapshot=snapshot, paths=paths)
+
+
 def snapshot_restore(*, by: User, snapshot: WorkspaceSnapshot) -> Operation:
     """Begin to make a workspace what it was at a snapshot, in place.
 
@@ -133,11 +170,17 @@ def snapshot_restore(*, by: User, snapshot: WorkspaceSnapshot) -> Operation:
 
 
 def _begin(
-    kind: WorkspaceOperation, *, by: User, snapshot: WorkspaceSnapshot, path: str = ""
+    kind: WorkspaceOperation,
+    *,
+    by: User,
+    snapshot: WorkspaceSnapshot,
+    path: str = "",
+    paths: Sequence[str] = (),
 ) -> Operation:
     workspace = snapshot.workspace
+    what = f"{len(paths):,} that failed" if paths else path
     permissions.require(can_change_workspace(by, workspace))
-    asked = SnapshotParameters(snapshot=snapshot.name, path=path)
+    asked = SnapshotParameters(snapshot=snapshot.name, path=path, paths=paths)
     if not workspace.site.shows_snapshots:
         raise SnapshotsHidden(site=workspace.site.name)
     with transaction.atomic():
@@ -157,7 +200,7 @@ def _begin(
             record_event(
                 workspace,
                 kind=f"{kind}_requested",
-                message=f"{kind.label} {snapshot.name} requested{path and ': '}{path}.",
+                message=f"{kind.label} {snapshot.name} requested{what and ': '}{what}.",
                 actor=by,
             )
         return start_operation(kind, by=by, about=workspace, parameters=asked)

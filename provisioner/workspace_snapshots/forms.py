@@ -8,12 +8,16 @@ from provisioner.catalog.models import Template
 from provisioner.lib.inner_paths import LONGEST_PATH
 from provisioner.sites.models import Site
 from provisioner.web.forms import AskingForm, CodeInput
-from provisioner.workspace_snapshots.models import MOST_DAILY, MOST_HOURLY
+from provisioner.workspace_snapshots.models import (
+    MOST_DAILY,
+    MOST_HOURLY,
+    MOST_PERCENT,
+)
 from provisioner.workspaces.models import Workspace
 
 
 class SnapshotPolicyForm(AskingForm):
-    """A policy; another for the same workspaces is replaced."""
+    """A policy, or a change of one: what stays empty is as it was."""
 
     site = forms.ModelChoiceField(queryset=Site.objects.order_by("name"))
     template = forms.ModelChoiceField(
@@ -25,14 +29,27 @@ class SnapshotPolicyForm(AskingForm):
         choices=[("", "Every purpose"), *Workspace.Purpose.choices], required=False
     )
     hourly = forms.IntegerField(
+        required=False,
         min_value=0,
         max_value=MOST_HOURLY,
-        initial=24,
         label="Hourly snapshots kept",
-        help_text="The oldest is deleted first. With 0 and 0 none are taken.",
+        help_text="The oldest is deleted first. With 0 and 0 none are taken. Empty: as "
+        "it is, or 24 in a new policy.",
     )
     daily = forms.IntegerField(
-        min_value=0, max_value=MOST_DAILY, initial=7, label="Daily snapshots kept"
+        required=False,
+        min_value=0,
+        max_value=MOST_DAILY,
+        label="Daily snapshots kept",
+        help_text="Empty: as it is, or 7 in a new policy.",
+    )
+    max_percent = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_PERCENT,
+        label="Space of the snapshots of a workspace, in percent",
+        help_text="Of its volume. Beyond that the oldest is deleted, and the newest "
+        "stays. 0: no bound. Empty: as it is, or no bound in a new policy.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import models
@@ -14,6 +15,7 @@ from provisioner.sites.models import Site
 from provisioner.workspaces.models import ReadClient, Workspace
 
 MOST_HOURLY, MOST_DAILY = 168, 365
+MOST_PERCENT = 100
 BEFORE_RESTORE = "cloneyard-ws-before-restore."
 """How snapshots of what a restore replaced begin. Sweeps follow them like others."""
 
@@ -32,10 +34,14 @@ NO_POLICY = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotParameters(Parameters):
-    """The snapshot of an operation by its name, and what is taken back from it."""
+    """The snapshot of an operation by its name, and what is taken back from it.
+
+    `paths` are those that an earlier operation could not write.
+    """
 
     snapshot: str
     path: str = ""
+    paths: Sequence[str] = ()
 
 
 class SnapshotPolicy(models.Model):
@@ -64,6 +70,11 @@ class SnapshotPolicy(models.Model):
     )
     hourly = models.PositiveSmallIntegerField(default=24)
     daily = models.PositiveSmallIntegerField(default=7)
+    max_percent = models.PositiveSmallIntegerField(
+        default=0,
+        help_text="What snapshots may hold, in percent of their workspace's volume. "
+        "0: no bound.",
+    )
 
     class Meta:
         ordering = ("site__name", "template__name", "purpose")
@@ -75,7 +86,11 @@ class SnapshotPolicy(models.Model):
             ),
             models.CheckConstraint(
                 name="snapshot_policy_is_bounded",
-                condition=Q(hourly__lte=MOST_HOURLY, daily__lte=MOST_DAILY),
+                condition=Q(
+                    hourly__lte=MOST_HOURLY,
+                    daily__lte=MOST_DAILY,
+                    max_percent__lte=MOST_PERCENT,
+                ),
             ),
         )
 
@@ -116,7 +131,8 @@ class WorkspaceSnapshot(models.Model):
     """A snapshot of a workspace, as ONTAP lists it.
 
     `reading` is what its client had: read once the snapshot was seen, minutes after it
-    was taken. None: not read yet, or there is no client.
+    was taken. None: not read yet, or there is no client. `deleted_because` is written
+    before ONTAP is asked to delete it, so that a lost reply hides no deletion.
     """
 
     workspace = models.ForeignKey(
@@ -132,6 +148,7 @@ class WorkspaceSnapshot(models.Model):
         blank=True,
         related_name="snapshots",
     )
+    deleted_because = models.CharField(max_length=200, blank=True)
 
     class Meta:
         ordering = ("-taken_at", "-pk")

@@ -10,9 +10,14 @@ from django.db.models import Count, Max
 from provisioner.engine.models import Operation
 from provisioner.workspace_snapshots.models import (
     SnapshotParameters,
+    SnapshotPolicy,
     WorkspaceSnapshot,
 )
-from provisioner.workspace_snapshots.queries import snapshots_of
+from provisioner.workspace_snapshots.queries import (
+    HeldSpace,
+    held_by_snapshots,
+    snapshots_of,
+)
 from provisioner.workspaces.models import (
     OF_SNAPSHOTS,
     Workspace,
@@ -25,18 +30,23 @@ LOOKED_AT = 20
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotsOf:
-    """How many snapshots there are of a workspace, and when the newest was taken."""
+    """How many snapshots there are of a workspace, and when the newest was taken.
+
+    `held` is None before they were measured.
+    """
 
     count: int
     newest_at: dt.datetime | None
+    held: HeldSpace | None
 
 
 def snapshots_overview(workspace: Workspace) -> SnapshotsOf:
-    """Return what the page of a workspace shows, in one query."""
+    """Return what the page of a workspace shows, in two queries."""
     found = snapshots_of(workspace).aggregate(
         count=Count("pk"), newest_at=Max("taken_at")
     )
-    return SnapshotsOf(**found)
+    policies = SnapshotPolicy.objects.filter(site=workspace.site_id)
+    return SnapshotsOf(**found, held=held_by_snapshots(workspace, policies))
 
 
 _TITLES = {"added": "Added", "changed": "Changed", "removed": "Removed"}
@@ -89,8 +99,31 @@ class SnapshotWork:
         ]
 
     @property
+    def is_stale(self) -> bool:
+        """Whether files came back after the workspace was compared."""
+        if self.compared is None:
+            return False
+        later = (self.taken, self.restored)
+        return any(each is not None and each.pk > self.compared.pk for each in later)
+
+    @property
     def taken_path(self) -> str:
-        return SnapshotParameters.of(self.taken).path if self.taken else ""
+        if self.taken is None:
+            return ""
+        return SnapshotParameters.of(self.taken).path or "what had failed"
+
+    @property
+    def can_retry(self) -> bool:
+        """Whether files are left that could not be written, and nothing runs."""
+        return self.running is None and bool(failed_paths(self.restored, self.taken))
+
+
+def failed_paths(*operations: Operation | None) -> list[str]:
+    """Return which paths the newest of some operations could not write, the first."""
+    ended = [each for each in operations if each is not None]
+    newest = max(ended, key=lambda each: each.pk, default=None)
+    found = (newest and newest.findings) or {}
+    return [path for path, _ in found.get("failed", [])]
 
 
 def snapshot_work(snapshot: WorkspaceSnapshot) -> SnapshotWork:

@@ -12,8 +12,8 @@ OPENED_SHOWN = 50
 
 
 class SnapshotsHidden(ActionRefused):
-    """{site} hides .snapshot, so files of snapshots cannot be read. An administrator
-    can show it on the site's page, or clone the workspace as of the snapshot."""
+    """{site} hides .snapshot in clones, so files of snapshots cannot be read. Clone the
+    workspace as of the snapshot, or ask an administrator to show .snapshot."""
 
     code = "snapshots_hidden"
 
@@ -23,6 +23,12 @@ class ClientNotRecorded(ActionRefused):
     minutes, or take back single files."""
 
     code = "client_not_recorded"
+
+
+class NothingFailed(ActionRefused):
+    """Nothing is left to retry: the last restore from this snapshot wrote all files."""
+
+    code = "nothing_failed"
 
 
 class FilesOpened(StepRefused):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.gateways.errors import AlreadyExists, InUse
+from provisioner.gateways.errors import AlreadyExists, InUse, NotFound
 from provisioner.gateways.hosts import snapshot_files, snapshot_restoring
 from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
@@ -63,24 +63,22 @@ def ensure_compared(run: WorkspaceRun) -> None:
 
 
 def ensure_taken_back(run: WorkspaceRun) -> None:
-    """Ensure that what the snapshot has at the path is in the workspace again.
+    """Ensure that what the snapshot has at the paths is in the workspace again.
 
     The operation records under which names newer content was kept.
 
     Raises: GatewayError, StepRefused (there is no room).
     """
-    then, now = _trees(run)
-    with room_of(run).told_if_lacking():
-        found = run_as(
-            run.workspace,
-            snapshot_files.take_back,
-            then,
-            now,
-            SnapshotParameters.of(run.operation).path,
-            label=f"newer-{run.operation.created_at:%Y-%m-%d_%H%M%S}",
-            most_files=MOST_FILES,
-            on_progress=lambda done: run.progress("copying", done=done, unit="files"),
-        )
+    asked = SnapshotParameters.of(run.operation)
+    found = snapshot_files.TakenBack(files=0)
+    for path in asked.paths or [asked.path]:
+        try:
+            found += _take_back(run, path)
+        except NotFound:
+            if not asked.paths:
+                raise
+            reason = "The snapshot has nothing there: delete it by hand."
+            found += snapshot_files.TakenBack(files=0, failed=[(path, reason)])
     reasons = {reason for _, reason in found.failed}
     room_of(run).require(after="\n".join(sorted(reasons)))
     findings = {
@@ -91,6 +89,22 @@ def ensure_taken_back(run: WorkspaceRun) -> None:
         "failed_count": len(found.failed),
     }
     engine_states.note_findings(run.step, findings)
+
+
+def _take_back(run: WorkspaceRun, path: str) -> snapshot_files.TakenBack:
+    """Take back a path. Raises: NotFound, GatewayError, StepRefused (no room)."""
+    then, now = _trees(run)
+    with room_of(run).told_if_lacking():
+        return run_as(
+            run.workspace,
+            snapshot_files.take_back,
+            then,
+            now,
+            path,
+            label=f"newer-{run.operation.created_at:%Y-%m-%d_%H%M%S}",
+            most_files=MOST_FILES,
+            on_progress=lambda done: run.progress("copying", done=done, unit="files"),
+        )
 
 
 def kept_name(operation: Operation) -> str:

@@ -8,12 +8,14 @@ used since they were read last.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 
 import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Subquery
 from procrastinate.contrib.django import app
 
+from provisioner.audit_log.actions import record_event
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import PERFORCE, STORAGE
@@ -21,9 +23,11 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import (
     AlreadyExists,
     GatewayError,
+    InUse,
     PermanentGatewayError,
 )
 from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.lib import clocks
 from provisioner.lib.names import TAG_PREFIX
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
@@ -35,11 +39,19 @@ from provisioner.workspace_snapshots.models import (
     SnapshotPolicy,
     WorkspaceSnapshot,
 )
-from provisioner.workspace_snapshots.queries import policy_of, sites_with_snapshots
+from provisioner.workspace_snapshots.queries import (
+    near_their_bound,
+    policy_of,
+    sites_with_snapshots,
+    snapshots_of,
+)
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.recording import read_client
 
 log = structlog.get_logger(__name__)
+
+FRESH = dt.timedelta(minutes=5)
+"""How old the figure may be by which a snapshot is deleted: the time of one sweep."""
 
 READ_AT_ONCE = 100
 """How many clients one sweep reads; the rest follows with the next."""
@@ -73,6 +85,7 @@ def follow_site(site_id: int) -> None:
     try:
         apply_policies(site, ontap)
         record_snapshots(site, ontap)
+        bound_snapshots(site, ontap, now=clocks.database_now())
     except GatewayError as error:
         log.warning(
             "workspace_snapshots_not_followed", site=site.name, **error.log_context()
@@ -144,13 +157,57 @@ def record_snapshots(site: Site, ontap: OntapGateway) -> None:
         if each.created_at is not None
     ]
     with transaction.atomic():
-        rows.filter(pk__in=known).exclude(
+        gone = rows.filter(pk__in=known).exclude(
             ontap_uuid__in=[each.ontap_uuid for each in seen]
-        ).delete()
+        )
+        ours = gone.exclude(deleted_because="").select_related("workspace")
+        for snapshot in ours.select_for_update(of=("self",)):  # the reply was lost
+            _note_deleted(snapshot)
+        gone.delete()
+        rows.filter(pk__in=known).exclude(deleted_because="").update(deleted_because="")
         WorkspaceSnapshot.objects.bulk_create(seen, ignore_conflicts=True)
         unused = ClientReading.objects.filter(workspace__site=site)
         snapshots = WorkspaceSnapshot.objects.filter(reading=OuterRef("pk"))
         unused.filter(~Exists(snapshots)).delete()
+
+
+def bound_snapshots(site: Site, ontap: OntapGateway, *, now: dt.datetime) -> None:
+    """Delete the oldest snapshot where they hold more than their policy allows.
+
+    One at a time, with a measurement in between, and never the newest; nor what a
+    restore kept, or a clone needs. Each is in the audit log.
+
+    Raises: GatewayError.
+    """
+    for workspace, held in near_their_bound(site):
+        is_fresh = workspace.measured_at and workspace.measured_at > now - FRESH
+        if not held.is_exceeded or not is_fresh:
+            continue
+        scheduled = snapshots_of(workspace).exclude(name__startswith=BEFORE_RESTORE)
+        for oldest in reversed(list(scheduled)[1:]):
+            oldest.deleted_because = held.sentence
+            oldest.save(update_fields=["deleted_because"])
+            try:
+                ontap.delete_snapshot(
+                    workspace.volume_uuid, snapshot_uuid=oldest.ontap_uuid
+                )
+            except InUse:
+                oldest.deleted_because = ""
+                oldest.save(update_fields=["deleted_because"])
+                continue
+            _note_deleted(oldest)
+            break
+
+
+@transaction.atomic
+def _note_deleted(snapshot: WorkspaceSnapshot) -> None:
+    record_event(
+        snapshot.workspace,
+        kind="workspace_snapshot_deleted",
+        message=f"Its oldest snapshot {snapshot.name} was deleted. "
+        f"{snapshot.deleted_because}",
+    )
+    snapshot.delete()
 
 
 @app.task(name="read_clients_of_snapshots", queue=PERFORCE)

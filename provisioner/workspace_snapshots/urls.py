@@ -47,6 +47,11 @@ urlpatterns: list[URLPattern] = [
         name="workspace-snapshot-compare",
     ),
     path(
+        "workspaces/<int:pk>/snapshots/<int:snapshot_pk>/retry/",
+        views.workspace_snapshot_retry,
+        name="workspace-snapshot-retry",
+    ),
+    path(
         "workspaces/<int:pk>/snapshots/<int:snapshot_pk>/restore/",
         views.workspace_snapshot_restore,
         name="workspace-snapshot-restore",

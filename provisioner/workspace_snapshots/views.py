@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from django.forms import model_to_dict
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
@@ -18,7 +19,10 @@ from provisioner.workspace_snapshots.models import (
     SnapshotPolicy,
     WorkspaceSnapshot,
 )
-from provisioner.workspace_snapshots.overviews import snapshot_work
+from provisioner.workspace_snapshots.overviews import (
+    snapshot_work,
+    snapshots_overview,
+)
 from provisioner.workspace_snapshots.queries import snapshots_of
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import can_change_workspace
@@ -29,13 +33,16 @@ from provisioner.workspaces.views import for_changing
 @require_safe_or_POST
 @administrators_only
 def snapshot_policy_list(request: WebRequest) -> HttpResponse:
-    """List the policies, and add or change one."""
-    form = SnapshotPolicyForm(posted(request))
+    """List the policies, and add one, or change the one that the address names."""
+    policies = list(SnapshotPolicy.objects.select_related("site", "template"))
+    named = request.GET.get("policy")
+    saved = next((each for each in policies if str(each.pk) == named), None)
+    initial = model_to_dict(saved, SnapshotPolicyForm.base_fields) if saved else {}
+    form = SnapshotPolicyForm(posted(request), initial=initial)
     if form.tried(actions.snapshot_policy_save, by=request.user):
         return done(request, "Saved.", "snapshot-policy-list")
-    policies = SnapshotPolicy.objects.select_related("site", "template")
-    page = "workspace_snapshots/policies.html"
-    return form_page(request, page, form, policies=policies)
+    context = {"policies": policies, "saved": saved}
+    return form_page(request, "workspace_snapshots/policies.html", form, **context)
 
 
 @require_POST
@@ -59,6 +66,7 @@ def workspace_snapshot_list(request: WebRequest, pk: int) -> HttpResponse:
         {
             "workspace": workspace,
             "snapshots": snapshots_of(workspace),
+            "taken": snapshots_overview(workspace),
             "may_change": may_change and workspace.state == Workspace.State.READY,
         },
     )
@@ -92,6 +100,17 @@ def workspace_snapshot_compare(
     """Compare a workspace with a snapshot."""
     snapshot = _snapshot(workspace, snapshot_pk)
     act = partial(actions.snapshot_compare, by=request.user, snapshot=snapshot)
+    return acted(request, act, "workspace-snapshot", workspace.pk, snapshot.pk)
+
+
+@require_POST
+@for_changing
+def workspace_snapshot_retry(
+    request: WebRequest, workspace: Workspace, snapshot_pk: int
+) -> HttpResponse:
+    """Take back what the last restore from a snapshot could not write."""
+    snapshot = _snapshot(workspace, snapshot_pk)
+    act = partial(actions.snapshot_retry, by=request.user, snapshot=snapshot)
     return acted(request, act, "workspace-snapshot", workspace.pk, snapshot.pk)
 
 

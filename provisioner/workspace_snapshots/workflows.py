@@ -95,24 +95,45 @@ def _is_compared(operation: Operation) -> None:
 def _is_taken_back(operation: Operation) -> None:
     operation.refresh_from_db(fields=["findings"])  # the step wrote them
     asked, found = SnapshotParameters.of(operation), operation.findings or {}
+    what = asked.path or f"{len(asked.paths):,} that had failed"
+    failed = _say_failed(operation, done="Taken back")
     record_event(
         operation.subject.workspace,
         kind="taken_back",
-        message=f"Took back {asked.path} from {asked.snapshot}. Files: "
-        f"{found.get('files', 0):,}, newer ones kept: {found.get('kept_count', 0):,}.",
+        message=f"Took back {what} from {asked.snapshot}. Files: "
+        f"{found.get('files', 0):,}, newer ones kept: {found.get('kept_count', 0):,}, "
+        f"not taken back: {failed:,}.",
         actor=operation.requested_by,
     )
 
 
 def _is_restored(operation: Operation) -> None:
+    operation.refresh_from_db(fields=["findings"])  # the steps wrote them
     snapshot = SnapshotParameters.of(operation).snapshot
+    failed = _say_failed(operation, done="Restored")
     record_event(
         operation.subject.workspace,
-        kind="snapshot_restored",
-        message=f"Restored it to {snapshot}. What it was before is in "
-        f"{steps.kept_name(operation)}.",
+        kind="snapshot_restored_in_part" if failed else "snapshot_restored",
+        message=f"Restored it to {snapshot}{_except(failed)}. What it was "
+        f"before is in {steps.kept_name(operation)}.",
         actor=operation.requested_by,
+        data={"failed": failed} if failed else None,
     )
+
+
+def _say_failed(operation: Operation, *, done: str) -> int:
+    """Say on the operation how many files could not be written, and return that."""
+    failed: int = (operation.findings or {}).get("failed_count", 0)
+    if failed:
+        said = f"{done}{_except(failed)}. The page of the snapshot can retry these."
+        Operation.objects.filter(pk=operation.pk).update(status_message=said)
+    return failed
+
+
+def _except(failed: int) -> str:
+    if not failed:
+        return ""
+    return f", except {failed:,} {'file' if failed == 1 else 'files'}"
 
 
 def _has_failed(operation: Operation, failure: Failure) -> None:

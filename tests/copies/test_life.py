@@ -7,7 +7,7 @@ import pytest
 from provisioner.accounts.models import User
 from provisioner.copies.actions import copy_rule_delete, copy_transfer
 from provisioner.copies.models import WorkspaceCopy
-from provisioner.copies.queries import RETRIED_AFTER, obstacle_of
+from provisioner.copies.queries import RETRIED_AFTER, obstacle_of, places_of
 from provisioner.copies.sweeps import tend_all
 from provisioner.lab.ontap import records
 from provisioner.lib import clocks
@@ -22,6 +22,8 @@ from tests.support.mirrored_labs import mirrored_labs, two_clusters
 from tests.support.mirrors import mirror_scene
 
 __all__ = ["copy_scene", "mirror_scene", "mirrored_labs", "two_clusters"]
+
+pytestmark = pytest.mark.integration
 
 
 def snapshots_at_home(scene: CopyScene) -> list[str]:
@@ -93,7 +95,7 @@ def test_a_workspace_whose_snapshot_is_not_at_the_site_waits(
     copy = scene.tend()
 
     assert copy.state == WorkspaceCopy.State.WAITING
-    assert "is not at bangalore" in obstacle_of(copy, has_base=False)
+    assert "is not at bangalore" in obstacle_of(copy, places_of([copy])[copy.pk])
     with pytest.raises(ActionRefused) as refused:
         copy_transfer(by=alice, copy=copy)
     assert refused.value.code == "copy_hindered"

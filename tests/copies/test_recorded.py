@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from provisioner.workspaces.models import Workspace
 from tests.support.lab import built_template, lab_site, lab_template
 from tests.support.two_sites import at_work, copied, far_site, hers, lab
@@ -18,6 +20,7 @@ __all__ = [
 ]
 
 
+@pytest.mark.integration
 def test_what_is_opened_is_recorded_and_read_again_only_after_use(
     hers: Workspace, at_work: AtWork
 ) -> None:

@@ -13,11 +13,12 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.actions.templates import template_build
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template, VolumePolicy
 from provisioner.engine.models import Operation
 from provisioner.lib.limits import REFUSALS, Limit, LimitReached
 from provisioner.lib.refusals import ActionRefused
 from provisioner.limits import admission
+from provisioner.limits.prospects import refusals_of
 from provisioner.limits.queries import limits_of_sites
 from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import Site, SiteCapacity
@@ -63,11 +64,11 @@ def ask(by: User, snapshot: Snapshot, **fields: Any) -> Workspace:
     )
 
 
-def refused(by: User, snapshot: Snapshot) -> LimitReached:
+def refused(by: User, snapshot: Snapshot, **fields: Any) -> LimitReached:
     """Ask for a workspace that must be refused, and leave nothing behind."""
     before = (Workspace.objects.count(), ProcrastinateJob.objects.count())
     with pytest.raises(LimitReached) as caught:
-        ask(by, snapshot)
+        ask(by, snapshot, **fields)
     assert (Workspace.objects.count(), ProcrastinateJob.objects.count()) == before
     return caught.value
 
@@ -289,6 +290,48 @@ def test_sizes_may_be_promised_up_to_a_share(
 
     assert refusal.code == "overcommitted"
     assert "may already grow to 1.9 TiB, of 2 TiB" in refusal.sentence
+
+
+@pytest.mark.parametrize(
+    ("purpose", "of_template", "free", "is_refused"),
+    [
+        ("development", None, 120, False),
+        ("development", None, 119, True),
+        ("development", 50, 149, True),  # the template's own goes before
+        ("build", None, 200, False),
+        ("build", 50, 199, True),
+    ],
+)
+def test_the_headroom_of_clones_is_promised(
+    purpose: str,
+    of_template: int | None,
+    free: int,
+    is_refused: bool,
+    alice: User,
+    snapshot: Snapshot,
+    site: Site,
+) -> None:
+    change(site, overcommit_percent=200)
+    change(snapshot.template, volume_size_bytes=100 * GIB)
+    VolumePolicy.objects.create(
+        site=site, headroom_percent=20, build_headroom_percent=100
+    )
+    if of_template:
+        VolumePolicy.objects.create(
+            site=site, template=snapshot.template, headroom_percent=of_template
+        )
+    measured(site, provisioned_bytes=(2048 - free) * GIB)
+    places = {snapshot.pk: site}
+    capacities = {site: SiteCapacity.objects.get(site=site)}
+
+    if is_refused:
+        assert refused(alice, snapshot, purpose=purpose).code == "overcommitted"
+        return
+    assert not refusals_of([snapshot], places=places, measured=capacities)
+    ask(alice, snapshot, purpose=purpose)
+    # What was promised since the measurement has its headroom, too.
+    used = next(x for x in admission.site_limits(site) if x.code == "overcommitted")
+    assert used.used == 2048 * GIB
 
 
 def test_an_old_measurement_of_space_refuses_nobody_and_says_so(

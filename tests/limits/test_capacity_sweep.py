@@ -16,12 +16,13 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.catalog.retention import pins_of
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.limits import sweeps as limit_sweeps
 from provisioner.limits.queries import limits_of_sites
 from provisioner.limits.tallies import Tallies
-from provisioner.sites.models import CapacityDay, Site, SiteCapacity
+from provisioner.sites.models import AggregateDay, CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from tests.support.entries import entries_below
@@ -97,6 +98,9 @@ def test_a_site_is_measured(lab_workspace: Workspace) -> None:
     assert day.day in (began_at.date(), timezone.now().date())
     assert (day.size_bytes, day.clones) == (again.aggregate_size_bytes, 1)
     assert day.used_bytes == again.aggregate_used_bytes
+    other = AggregateDay.objects.get(name="aggr2")
+    assert 0 <= other.used_bytes <= other.size_bytes
+    assert not AggregateDay.objects.filter(name=lab_workspace.site.aggregate).exists()
 
 
 def test_what_a_workspace_takes_grows_with_what_is_written(
@@ -148,6 +152,45 @@ def test_volumes_of_others_are_counted_apart(
     built_template.refresh_from_db()
     snapshot.refresh_from_db()
     assert (built_template.clones_of_others, snapshot.clones_of_others) == (0, 0)
+
+
+def test_volumes_of_copies_are_ours_and_measured(
+    owner: User, built_template: Template, run_jobs: Callable[[], None]
+) -> None:
+    site, snapshot = built_template.site, built_template.snapshots.get()
+    workspace = workspace_create(by=owner, template=built_template)
+    run_jobs()
+    before, counted = limit_sweeps.measure(site), clones_counted()
+    ontap = registry.ontap(site)
+    copy = WorkspaceCopy.objects.create(workspace=workspace, site=site, name="copy")
+    volume = ontap.create_clone(
+        CloneSpec(
+            name=copy.volume_name,
+            parent_volume=built_template.volume_name,
+            parent_snapshot=snapshot.name,
+            comment=copy.volume_comment,
+            uid=None,
+            gid=None,
+        )
+    )
+    WorkspaceCopy.objects.update(volume_uuid=volume.uuid)
+    try:
+        after = limit_sweeps.measure(site)
+    finally:
+        ontap.delete_volume(volume.uuid, force=True)
+
+    assert after.volumes == before.volumes + 1
+    assert after.volumes_of_others == before.volumes_of_others
+    snapshot.refresh_from_db()
+    assert snapshot.clones_of_others == 0
+    assert clones_counted() == counted + 1
+    copy.refresh_from_db()
+    assert (copy.actual_size_bytes, copy.aggregate) == (
+        volume.size_bytes,
+        volume.aggregate,
+    )
+    [pin] = pins_of(built_template)
+    assert pin.held_for == ["a copy of a workspace is a clone of it"]
 
 
 def clones_counted() -> int:

@@ -14,7 +14,7 @@ from provisioner.limits.forecasts import Forecast, nearest_forecasts
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.samples import Key, Trends, keep_limit_days, limit_trends
 from provisioner.limits.tallies import Tallies
-from provisioner.sites.models import CapacityDay, Site, SiteCapacity
+from provisioner.sites.models import AggregateDay, CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
 TODAY = dt.date(2026, 11, 25)
@@ -42,9 +42,35 @@ def forecasts(
     of_site = SiteLimits(
         site=site, capacity=SiteCapacity(), is_stale=False, limits=list(limits)
     )
+    of_others = {(1, "aggr2"): [other_day(ago) for ago in range(8)]}
     return nearest_forecasts(
-        [of_site], {1: days}, of_templates=of_templates or {}, most=9
+        [of_site],
+        {1: days},
+        of_others=of_others,
+        of_templates=of_templates or {},
+        most=9,
     )
+
+
+def other_day(ago: int) -> AggregateDay:
+    """Return a day of another aggregate: it grows by 2 a day, to 80 today."""
+    day = TODAY - dt.timedelta(days=ago)
+    return AggregateDay(day=day, used_bytes=80 - 2 * ago, provisioned_bytes=7)
+
+
+def test_each_aggregate_has_a_rate_of_its_own() -> None:
+    other = SPACE._replace(used=80, part="aggr2")
+    promised = other._replace(code="overcommitted", used=7)
+    unseen = SPACE._replace(part="aggr3")
+
+    found = forecasts(other, promised, unseen, SPACE, days=measured(28))
+
+    assert [(one.limit.part, one.sentence) for one in found] == [
+        ("", "Full in 10 days at this rate"),
+        ("aggr2", "Full in 10 days at this rate"),
+        ("aggr3", "No forecast: 0 of 7 days measured"),
+        ("aggr2", "Not growing"),
+    ]
 
 
 def test_what_is_full_first_comes_first_whatever_its_share_is() -> None:

@@ -124,7 +124,7 @@ def test_all_limits_take_few_queries(
         team = Team.objects.create(name=f"Team {number}", max_workspaces=3)
         UserFactory.create(team=team, max_unique_bytes=5)
 
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(16):
         as_admin.get("/limits/")
 
 

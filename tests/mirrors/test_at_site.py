@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 from provisioner.catalog.models import Template
+from provisioner.gateways.ontap.polling import wait_until
 from provisioner.lab.ontap import records
 from provisioner.lib import clocks
 from provisioner.limits.queries import limits_of_sites
@@ -36,6 +37,21 @@ def test_a_mirrors_volume_is_ours_at_its_site(mirror_scene: MirrorScene) -> None
     of_site = {each.site: each.limits for each in limits_of_sites(Tallies())}
     used = {limit.code: limit.used for limit in of_site[mirror.site]}
     assert used["volume_limit"] == after.volumes
+    volume = mirror_scene.labs.there.get_volume(mirror.volume_uuid)
+
+    def is_measured() -> bool:
+        """Return whether the figures are ONTAP's, which come seconds later."""
+        measure(mirror.site)
+        mirror.refresh_from_db()
+        now = mirror_scene.labs.there.get_volume(mirror.volume_uuid)
+        return (mirror.actual_size_bytes, mirror.used_bytes) == (
+            *(now.size_bytes, now.used_bytes),
+        )
+
+    assert wait_until(lambda: is_measured() or None, limit_seconds=30)
+    # ONTAP's default for the destination of a mirror.
+    assert mirror.grows_to_bytes == volume.size_bytes * 6 // 5
+    assert mirror.max_inodes == volume.max_inodes
 
 
 def test_a_mirror_lives_with_accounts_of_the_svms(mirror_scene: MirrorScene) -> None:

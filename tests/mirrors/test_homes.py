@@ -41,6 +41,8 @@ from tests.support.requests import workspace_create
 
 __all__ = ["home_scene", "mirror_scene", "mirrored_labs", "two_clusters"]
 
+pytestmark = pytest.mark.integration
+
 S = Mirror.State
 RELATIONSHIPS = "/api/snapmirror/relationships*"
 

@@ -20,6 +20,9 @@ from tests.support.factories import (
     SiteFactory,
     SnapshotFactory,
 )
+from tests.support.mirrors import connectable
+
+__all__ = ["connectable"]
 
 MIRRORS = "/api/v1/mirrors"
 
@@ -38,9 +41,14 @@ def mirror(snapshot: Snapshot, site: Site) -> Mirror:
 
 
 def test_an_administrator_creates_changes_and_deletes(
-    api_as_admin: APIClient, snapshot: Snapshot, site: Site
+    api_as_admin: APIClient, snapshot: Snapshot, site: Site, connectable: None
 ) -> None:
-    asked = {"template": "main", "site": "far", "keep": 4}
+    asked = {"template": "main", "site": "far", "keep": 4, "aggregate": "aggr1"}
+    Site.objects.filter(pk=site.pk).update(volumes_per_svm=0)
+    refused = api_as_admin.post(MIRRORS, asked)
+    assert (refused.status_code, refused.json()["code"]) == (409, "volume_limit")
+    assert not Mirror.objects.exists()
+    Site.objects.filter(pk=site.pk).update(volumes_per_svm=1)
 
     made = api_as_admin.post(MIRRORS, asked)
 

@@ -25,6 +25,9 @@ from tests.support.factories import (
     SiteFactory,
     SnapshotFactory,
 )
+from tests.support.mirrors import connectable
+
+__all__ = ["connectable"]
 
 
 def page_of(mirror: Mirror, name: str = "mirror-detail") -> str:
@@ -47,7 +50,7 @@ def later(snapshot: Snapshot) -> Snapshot:
 
 
 def test_a_mirror_is_created_where_it_fits(
-    as_admin: Client, template: Template
+    as_admin: Client, template: Template, connectable: None
 ) -> None:
     home = template.site
     fit = SiteFactory.create(

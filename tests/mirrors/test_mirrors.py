@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.dependents import needed_by
+from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.sweeps.watchdog import watchdog
 from provisioner.gateways.ontap.polling import wait_until
 from provisioner.lab.ontap import records
+from provisioner.lab.ontap.server import OntapConfig
 from provisioner.lib import clocks
-from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.refusals import ActionRefused, InvalidRequest
+from provisioner.limits import sweeps as limit_sweeps
+from provisioner.limits.admission import known_of
 from provisioner.mirrors.actions import mirror_create, mirror_retry, mirror_transfer
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.mirrors.steps import prerequisites
+from provisioner.sites.models import AggregateSpace, Site, SiteCapacity
 from tests.support.factories import SiteFactory
 from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, mirror_scene
+from tests.support.mirrors import MirrorScene, connectable, mirror_scene
 from tests.support.ontap_rest import rest_to
 
-__all__ = ["mirror_scene", "mirrored_labs", "two_clusters"]
+__all__ = ["connectable", "mirror_scene", "mirrored_labs", "two_clusters"]
 
 RELATIONSHIPS = "/api/snapmirror/relationships"
 
@@ -189,13 +197,12 @@ def test_without_peering_it_says_what_an_administrator_enters_where(
     mirror_scene: MirrorScene,
 ) -> None:
     control = mirror_scene.labs.destination.control
+    mirror = mirror_create(
+        by=mirror_scene.by, template=mirror_scene.template, site=mirror_scene.site
+    )
     control.set_settings(svm_peering=False)
 
-    mirror = mirror_scene.settled(
-        mirror_create(
-            by=mirror_scene.by, template=mirror_scene.template, site=mirror_scene.site
-        )
-    )
+    mirror = mirror_scene.settled(mirror)
 
     assert (mirror.state, mirror.status_code) == ("failed", "mirror_not_peered")
     assert "vserver peer create -vserver svm_far" in mirror.status_message
@@ -232,14 +239,49 @@ def test_a_relationship_that_somebody_stopped_is_told_with_its_remedy(
     assert transfers(mirror_scene) == ["success"]
 
 
+@pytest.mark.parametrize("is_by_hand", [True, False])
+def test_it_goes_where_it_is_told_or_where_there_is_room(
+    is_by_hand: bool, mirror_scene: MirrorScene
+) -> None:
+    """The site's own aggregate has room for nothing."""
+    scene, site = mirror_scene, mirror_scene.site
+    AggregateSpace.objects.create(
+        site=site,
+        name="aggr2",
+        size_bytes=1 << 40,
+        available_bytes=1 << 40,
+        measured_at=timezone.now(),
+    )
+    create = partial(mirror_create, by=scene.by, template=scene.template, site=site)
+    control = scene.labs.destination.control
+    control.set_settings(aggregate_bytes={site.aggregate: 0})
+    with pytest.raises(ActionRefused, match=f"{site.aggregate} of bangalore has"):
+        create()
+    with pytest.raises(InvalidRequest, match="Choose one of: aggr1, aggr2"):
+        create(aggregate="aggr9")
+    site.spreads_templates = not is_by_hand
+    site.save()
+
+    mirror = scene.settled(create(aggregate="aggr2" if is_by_hand else ""))
+
+    assert mirror.state == Mirror.State.READY, mirror.status_message
+    seen = scene.labs.there.get_volume(mirror.volume_uuid).aggregate
+    assert (mirror.aggregate, seen) == ("aggr2", "aggr2")
+    # Its clones count there, also after somebody moved it.
+    Mirror.objects.update(aggregate="")
+    limit_sweeps.measure(site)
+    measured = SiteCapacity(site=site, measured_at=timezone.now())
+    known = known_of({site: measured})[site.pk]
+    assert known.mirror_places == {mirror.template_id: "aggr2"}
+
+
 def test_a_destination_without_room_is_told(mirror_scene: MirrorScene) -> None:
+    mirror = mirror_create(
+        by=mirror_scene.by, template=mirror_scene.template, site=mirror_scene.site
+    )
     mirror_scene.labs.destination.control.set_settings(aggregate_is_full=True)
 
-    mirror = mirror_scene.settled(
-        mirror_create(
-            by=mirror_scene.by, template=mirror_scene.template, site=mirror_scene.site
-        )
-    )
+    mirror = mirror_scene.settled(mirror)
 
     assert (mirror.state, mirror.status_code) == ("failed", "space_low")
     assert "aggr1 of bangalore has 0 B free, and the template's" in (
@@ -258,12 +300,11 @@ def test_a_cluster_without_snapmirror_is_told_before_anything_is_made(
     end: str, mirror_scene: MirrorScene
 ) -> None:
     scene = mirror_scene
-    getattr(scene.labs, end).control.set_settings(snapmirror_license=False)
     where = {"source": "munich", "destination": "bangalore"}[end]
+    mirror = mirror_create(by=scene.by, template=scene.template, site=scene.site)
+    getattr(scene.labs, end).control.set_settings(snapmirror_license=False)
 
-    mirror = scene.settled(
-        mirror_create(by=scene.by, template=scene.template, site=scene.site)
-    )
+    mirror = scene.settled(mirror)
 
     assert (mirror.state, mirror.status_code) == ("failed", "mirror_not_licensed")
     assert f"ONTAP of {where} has no SnapMirror license." in mirror.status_message
@@ -310,8 +351,83 @@ def test_a_site_that_is_of_no_use_is_refused(
     assert not Mirror.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("end", "lacking", "said"),
+    [
+        ("destination", {"svm_peering": False}, "vserver peer create -vserver svm_far"),
+        ("destination", {"aggregate_is_full": True}, "of bangalore has 0 B free, and"),
+        ("source", {"snapmirror_license": False}, "munich has no SnapMirror license."),
+    ],
+)
+def test_what_ontap_lacks_is_said_before_anything_is_made(
+    end: str, lacking: dict[str, Any], said: str, mirror_scene: MirrorScene
+) -> None:
+    scene = mirror_scene
+    getattr(scene.labs, end).control.set_settings(**lacking)
+
+    with pytest.raises(ActionRefused) as refused:
+        mirror_create(by=scene.by, template=scene.template, site=scene.site)
+
+    assert refused.value.code == "mirror_site_unfit"
+    assert said in refused.value.sentence
+    assert not Mirror.with_deleted.exists()
+    assert nothing_is_there(scene)
+
+
+def test_a_mirror_between_releases_that_do_not_connect_is_refused(
+    mirror_scene: MirrorScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = mirror_scene
+    release = property(lambda _config: (9, 10, 1))
+    monkeypatch.setattr(OntapConfig, "version", release)
+
+    with pytest.raises(ActionRefused, match=r"Upgrade it to 9\.11\.1 or newer"):
+        mirror_create(by=scene.by, template=scene.template, site=scene.site)
+
+    assert not Mirror.with_deleted.exists()
+
+
+@pytest.mark.parametrize("end", ["munich", "bangalore"])
+def test_a_mirror_is_refused_while_ontap_of_an_end_cannot_be_asked(
+    end: str, mirror_scene: MirrorScene
+) -> None:
+    scene = mirror_scene
+    Site.objects.filter(name=end).update(ontap_port=9)
+    template = Template.objects.get(pk=scene.template.pk)
+
+    with pytest.raises(ActionRefused, match=f"ONTAP of {end} was asked"):
+        mirror_create(
+            by=scene.by, template=template, site=Site.objects.get(pk=scene.site.pk)
+        )
+
+    assert not Mirror.with_deleted.exists()
+
+
+def test_both_ends_are_asked_for_some_seconds_in_all(
+    mirror_scene: MirrorScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = mirror_scene
+    monkeypatch.setattr(prerequisites, "ALL_WITHIN_SECONDS", 0.0)
+
+    with pytest.raises(ActionRefused, match="did not answer in time"):
+        mirror_create(by=scene.by, template=scene.template, site=scene.site)
+
+    assert not Mirror.with_deleted.exists()
+
+
+def test_a_template_without_volume_is_not_mirrored(snapshot: Any, admin: User) -> None:
+    template = snapshot.template
+    Template.objects.update(volume_uuid="")
+    site = SiteFactory.create(
+        perforce_server=template.site.perforce_server, svm="svm_far"
+    )
+
+    with pytest.raises(ActionRefused, match="has no volume yet"):
+        mirror_create(by=admin, template=template, site=site)
+
+
 def test_only_administrators_mirror_and_only_once(
-    snapshot: Any, admin: User, carol: User, jobs_emptied: None
+    snapshot: Any, admin: User, carol: User, jobs_emptied: None, connectable: None
 ) -> None:
     template = snapshot.template
     site = SiteFactory.create(

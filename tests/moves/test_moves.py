@@ -20,7 +20,12 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.polling import wait_until
 from provisioner.lib.refusals import ActionRefused
 from provisioner.limits import sweeps as limit_sweeps
-from provisioner.moves.actions import template_move, template_move_stop
+from provisioner.moves.actions import (
+    template_move,
+    template_move_pause,
+    template_move_resume,
+    template_move_stop,
+)
 from provisioner.moves.models import TemplatePlace
 from provisioner.moves.sweeps import measure, measure_places, sweep_places
 from provisioner.sites.models import AggregateSpace, Site
@@ -226,6 +231,47 @@ def test_a_move_is_stopped_and_begins_again(
     assert is_in(template, AWAY)
 
 
+def test_a_move_is_paused_resumed_and_stopped_while_paused(
+    template: Template, root: User, control: LabControl
+) -> None:
+    control.set_settings(move_seconds=120.0)
+    assert (
+        refusal(template_move_pause, by=root, template=template) == "no_move_to_pause"
+    )
+    assert (
+        refusal(template_move_resume, by=root, template=template) == "no_move_to_resume"
+    )
+    template_move(by=root, template=template, aggregate=AWAY)
+
+    while_it_is_moved(template, lambda: template_move_pause(by=root, template=template))
+
+    settle(template)
+    ontap, uuid = ontap_of(template), template.volume_uuid
+    copied = ontap.get_move(uuid)
+    assert copied.is_paused
+    assert template.moves.get().paused_at is not None
+    assert (
+        refusal(template_move, by=root, template=template, aggregate="aggr9")
+        == "move_is_paused"
+    )
+    for again in Step.objects.filter(operation__kind="template_move_pause"):
+        perform_again(again)
+
+    template_move_resume(by=root, template=template)
+    while_it_is_moved(template, lambda: template_move_pause(by=root, template=template))
+    settle(template)
+    seen = ontap.get_move(uuid)
+    assert (seen.is_paused, seen.started_at) == (True, copied.started_at)
+    template_move_stop(by=root, template=template)
+    settle(template)
+    assert ontap.get_move(uuid).move_state == "aborted"
+    assert not template.moves.filter(paused_at__isnull=False).exists()
+    control.set_settings(move_seconds=0.1)
+    template_move(by=root, template=template, aggregate=AWAY)
+    settle(template)
+    assert is_in(template, AWAY)
+
+
 @pytest.mark.parametrize(
     ("state", "code"), [("paused", "move_paused"), ("aborted", "move_aborted")]
 )
@@ -264,7 +310,7 @@ def test_a_move_that_ontap_cannot_do_leaves_all_as_it_was(
     control: LabControl,
 ) -> None:
     if ends == "full":  # since it was measured
-        control.set_settings(aggregate_bytes=1 << 10)
+        control.set_settings(aggregate_bytes={AWAY: 1 << 10})
     else:
         control.set_settings(move_seconds=0.1, move_ends=ends)
 
@@ -272,7 +318,7 @@ def test_a_move_that_ontap_cannot_do_leaves_all_as_it_was(
 
     assert failure_of(operation) == code
     template.refresh_from_db()
-    assert template.state == Template.State.READY
+    assert template.state == Template.State.READY, template.status_message
     assert is_in(template, HOME)
 
 

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -17,13 +18,16 @@ from pytest_django import Settings
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Template
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.lib.fullness import Fullness, level_of
 from provisioner.limits.sweeps import measure
+from provisioner.mirrors.models import Mirror
 from provisioner.notify.models import Notification, Webhook, WebhookDelivery
 from provisioner.notify.sweeps.mails import send_due
 from provisioner.storage.filling import note_filling
 from provisioner.storage.models import FillingVolume
 from provisioner.workspaces.models import Workspace
+from tests.support.factories import MirrorFactory
 from tests.support.jobs import POLL_EVERY_SECONDS, SETTLED_WITHIN_SECONDS
 from tests.support.mail_server import BACKEND, Mailbox
 
@@ -54,14 +58,37 @@ def test_a_level_rises_at_a_threshold_and_falls_below_it(
 
 def test_what_is_nearer_to_its_end_is_said() -> None:
     full = Fullness(
-        used_bytes=90 * GIB, size_bytes=100 * GIB, used_inodes=10, most_inodes=1000
+        used_bytes=90 * GIB,
+        file_bytes=100 * GIB,
+        size_bytes=100 * GIB,
+        used_inodes=10,
+        most_inodes=1000,
     )
     assert full.sentence == "90 % full: 90 GiB of 100 GiB."
     full = Fullness(
-        used_bytes=GIB, size_bytes=100 * GIB, used_inodes=960, most_inodes=1000
+        used_bytes=GIB,
+        file_bytes=80 * GIB,
+        size_bytes=100 * GIB,
+        used_inodes=960,
+        most_inodes=1000,
     )
     assert (full.percent, full.is_urgent) == (96, True)
     assert full.sentence == "96 % full: 960 of the 1,000 files that its size allows."
+
+
+@pytest.mark.django_db
+def test_a_volume_with_a_reserve_is_full_where_its_files_end(
+    fills: Callable[[int], None], workspace: Workspace, as_alice: Client
+) -> None:
+    """With a reserve of 20 %, 77 of 100 GiB are 96 % of what files can take."""
+    Workspace.objects.update(snapshot_reserve_percent=20)
+    fills(63)
+    assert not FillingVolume.objects.exists()
+    fills(77)
+    assert FillingVolume.objects.get().level == 95
+    said = "96 % full: 77 GiB of the 80 GiB for files."
+    assert said in page_of(workspace, as_alice)
+    assert Event.objects.get(kind="volume_filling").message.endswith(said)
 
 
 @pytest.fixture
@@ -150,6 +177,108 @@ def test_owner_and_administrators_are_told_of_a_template(
     csv = as_admin.get("/storage/volumes/?as=csv").getvalue().decode()
     assert f"{template.volume_name},template,{template.name},95," in csv
     assert "1 volume is at least 85 % full" in as_admin.get("/overview/").text
+
+
+@pytest.mark.django_db
+def test_people_are_told_of_a_mirror_that_ontap_cannot_grow_on(
+    template: Template, admin: User, as_admin: Client, settings: Settings
+) -> None:
+    """ONTAP grows the destination of a mirror by itself, up to a maximum."""
+    settings.EMAIL_BACKEND = BACKEND
+    Mailbox.empty()
+    User.objects.filter(pk__in=[admin.pk, template.owner_id]).update(
+        email="a@b.example"
+    )
+    hook = Webhook.objects.create(
+        owner=admin, url="https://h.example/", events=["volume.fills"]
+    )
+    mirror = MirrorFactory.create(template=template, site__name="far")
+
+    def fill(percent: int, **fields: Any) -> None:
+        size = 100 * GIB
+        Mirror.objects.update(
+            actual_size_bytes=size, used_bytes=percent * GIB, used_inodes=size, **fields
+        )
+        note_filling(mirror.site, now=timezone.now())
+
+    fill(98, grows_to_bytes=200 * GIB)
+    assert not FillingVolume.objects.exists()
+    fill(98, grows_to_bytes=110 * GIB)
+    fill(98)
+    people = Notification.objects.values_list("recipient", flat=True)
+    assert set(people) == {admin.pk, template.owner_id}
+    assert told() == [f"The volume of {mirror.name} fills up"]
+    remedy = f"enlarges {mirror.volume_path} at far, or raises its autosize maximum"
+    assert remedy in str(Mailbox.delivered[0][1].body)
+    [delivery] = WebhookDelivery.objects.filter(webhook=hook)
+    assert f'"volume": "{mirror.volume_path}"' in delivery.body
+    page = as_admin.get(f"/mirrors/{mirror.pk}/").text
+    assert "89 % full: 98 GiB of 110 GiB." in page
+    assert remedy in page
+    assert mirror.volume_name in as_admin.get("/storage/volumes/?q=far").text
+    fill(99, grows_to_bytes=None)
+    assert FillingVolume.objects.get(mirror=mirror).level == 95
+    fill(99, state=Mirror.State.FORMER, is_former_home=True)
+    assert not FillingVolume.objects.exists()
+
+
+@pytest.mark.django_db
+def test_an_owner_is_told_of_a_copy_that_ontap_cannot_grow_on(
+    fills: Callable[[int], None],
+    workspace: Workspace,
+    as_alice: Client,
+    as_admin: Client,
+) -> None:
+    fills(1)
+    mirror = MirrorFactory.create(template=workspace.template, site__name="far")
+    copy = WorkspaceCopy.objects.create(
+        workspace=workspace,
+        site=mirror.site,
+        name=f"{workspace.name} at far",
+        state="ready",
+        volume_uuid="v",
+        relationship_uuid="r",
+    )
+
+    def fill(percent: int, **fields: Any) -> None:
+        size = 100 * GIB
+        WorkspaceCopy.objects.update(
+            actual_size_bytes=size, used_bytes=percent * GIB, used_inodes=size, **fields
+        )
+        note_filling(mirror.site, now=timezone.now())
+
+    fill(98, grows_to_bytes=200 * GIB)
+    assert not FillingVolume.objects.exists()
+    fill(98, grows_to_bytes=110 * GIB)
+    fill(98)
+    assert told() == [f"The volume of {copy.name} fills up"]
+    remedy = f"enlarges {copy.volume_path} at far, or raises its autosize maximum"
+    said = "The volume of its copy at far is 89 % full: 98 GiB of 110 GiB."
+    mail = str(Mailbox.delivered[0][1].body)
+    assert remedy in mail
+    assert said in mail
+    page = page_of(workspace, as_alice)
+    assert "The volume of the copy at far is 89 % full" in page
+    assert remedy in page
+    assert copy.volume_name in as_admin.get("/storage/volumes/?q=at+far").text
+    WorkspaceCopy.objects.update(is_released=True)
+    note_filling(mirror.site, now=timezone.now())
+    assert not FillingVolume.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_volume_that_ontap_grows_is_full_at_its_maximum(
+    fills: Callable[[int], None], workspace: Workspace
+) -> None:
+    Workspace.objects.update(grows_to_bytes=200 * GIB)
+    fills(98)
+    assert not FillingVolume.objects.exists()
+    Workspace.objects.update(grows_to_bytes=110 * GIB)
+    fills(98)
+    assert FillingVolume.objects.get().level == 85
+    workspace.refresh_from_db()
+    assert workspace.fullness is not None
+    assert workspace.fullness.sentence == "89 % full: 98 GiB of 110 GiB."
 
 
 @pytest.mark.django_db(transaction=True)

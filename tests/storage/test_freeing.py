@@ -75,6 +75,17 @@ def test_who_may_hold_work_is_split_unless_included(
     assert acts_of(planned(admin, idle)) == [("Split", 3)]
 
 
+def test_who_was_checked_and_holds_nothing_goes(idle: Workspace, admin: User) -> None:
+    nothing = {"at": None, "detail": ""}
+    signs = {"files": nothing, "pending": nothing, "shelved": nothing}
+    Workspace.objects.update(activity={**signs, "opened": {"count": 0}})
+    assert acts_of(planned(admin, idle)) == [("Retire", 6)]
+    Workspace.objects.update(
+        activity={**signs, "shelved": {"at": "2026-11-01T10:00:00+00:00", "detail": ""}}
+    )
+    assert acts_of(planned(admin, idle)) == [("Split", 3)]
+
+
 def test_who_is_kept_or_used_is_never_retired(idle: Workspace, admin: User) -> None:
     Workspace.objects.update(keep_reason="The release.", split_bytes=None)
     assert acts_of(planned(admin, idle)) == []

@@ -10,11 +10,12 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
+from provisioner.catalog.actions.snapshots import snapshot_withdraw
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.sites.models import AggregateSpace
 from provisioner.storage.actions import split_policy_save, workspace_split
-from provisioner.storage.models import Split, SplitPolicy
+from provisioner.storage.models import SnapshotSize, Split, SplitPolicy
 from provisioner.storage.sweeps import keep_own_bytes
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import mark_independent
@@ -59,6 +60,24 @@ def test_a_preview_says_what_is_copied_and_freed(
     assert "/login/" in Client().get(page)["Location"]
 
 
+def test_a_preview_says_how_much_the_end_of_the_snapshot_frees(
+    measured: Workspace, admin: User, as_admin: Client, api_as_admin: APIClient
+) -> None:
+    page = f"/workspaces/{measured.pk}/split/"
+    snapshot_withdraw(by=admin, snapshot=measured.snapshot, reason="Broken.")
+    assert "is deleted within minutes" in as_admin.get(page).text
+    SnapshotSize.objects.create(
+        snapshot=measured.snapshot,
+        size_bytes=9 << 30,
+        reclaimable_bytes=7 << 30,
+        measured_at=timezone.now(),
+    )
+
+    assert "7 GiB: " in as_admin.get(page).text
+    shown = api_as_admin.get(f"/api/v1/workspaces/{measured.pk}/split").json()
+    assert shown["frees_bytes"] == 7 << 30
+
+
 def test_an_owner_splits_where_the_policy_says_so(
     measured: Workspace, admin: User, as_alice: Client
 ) -> None:
@@ -90,7 +109,7 @@ def test_an_independent_workspace_says_so(
     mark_independent(measured, message="Split.")
     Workspace.objects.filter(pk=measured.pk).update(unique_bytes=5)
     page = f"/workspaces/{measured.pk}/"
-    assert "has been independent of" in as_alice.get(f"{page}split/").text
+    assert "became independent of" in as_alice.get(f"{page}split/").text
     shown = as_alice.get(page).text
     assert "It is independent of its snapshot." in shown
     assert "Split from its snapshot…" not in shown

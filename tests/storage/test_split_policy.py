@@ -11,12 +11,13 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.audit_log.models import Event
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.storage.actions import split_policy_save
 from provisioner.storage.models import SnapshotSize, SplitPolicy
 from provisioner.storage.overviews import due_splits
 from provisioner.storage.sweeps import sweep_splits
 from provisioner.workspaces.models import Workspace
-from tests.support.factories import SnapshotFactory
+from tests.support.factories import SiteFactory, SnapshotFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +56,28 @@ def test_only_what_is_old_and_alone_holds_much_is_due(old: Workspace) -> None:
     old.snapshot.clones_of_others = 1
     old.snapshot.save()
     assert due(old) == []
+
+
+def test_what_is_copied_to_another_site_is_not_split(
+    old: Workspace, as_admin: Client
+) -> None:
+    """ONTAP does not split the source of a SnapMirror relationship."""
+    copy = WorkspaceCopy.objects.create(
+        workspace=old,
+        site=SiteFactory.create(name="far"),
+        state="ready",
+        volume_uuid="v",
+        relationship_uuid="r",
+    )
+    assert due(old) == []
+    said = "is copied to far by SnapMirror"
+    assert said in as_admin.get(f"/workspaces/{old.pk}/split/").text
+    refused = as_admin.post(f"/workspaces/{old.pk}/split/")
+    assert said in refused.text
+    WorkspaceCopy.objects.filter(pk=copy.pk).update(
+        relationship_uuid="", state="failed", status_code="c", failed_at=timezone.now()
+    )
+    assert due(old) == [old]
 
 
 def test_it_is_shown_first_and_split_once_it_is_switched_on(

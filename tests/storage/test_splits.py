@@ -231,7 +231,7 @@ def test_a_lost_reply_and_a_killed_worker_split_once(
     perform_again(step)
 
 
-@pytest.mark.parametrize("what", ["offline", "not ours"])
+@pytest.mark.parametrize("what", ["offline", "mirrored", "not ours"])
 def test_what_cannot_be_split_stays_a_clone(
     what: str, lab_workspace: Workspace, root: User
 ) -> None:
@@ -242,10 +242,29 @@ def test_what_cannot_be_split_stays_a_clone(
         ontap.unmount_volume(uuid)
         ontap._write("PATCH", f"/storage/volumes/{uuid}", body={"state": "offline"})
 
+    if what == "mirrored":
+        source = f"{lab_workspace.site.svm}:{lab_workspace.volume_name}"
+        ends = {
+            "source": {"path": source},
+            "destination": {"path": f"{source}_mirror"},
+            "create_destination": {"enabled": True},
+        }
+        ontap._write("POST", "/snapmirror/relationships", body=ends)
+
     operation = workspace_split(by=root, workspace=lab_workspace)
 
-    codes = {"offline": "clone_offline", "not ours": "volume_is_not_ours"}
-    assert failure_of(operation) == codes[what]
+    codes = {
+        "offline": ("clone_offline", "Bring it online, then split it again."),
+        "mirrored": ("clone_mirrored", "deletes and releases that relationship first"),
+        "not ours": ("volume_is_not_ours", ""),
+    }
+    code, what_to_do = codes[what]
+    assert failure_of(operation) == code
+    assert what_to_do in operation.status_message
+    if what == "mirrored":
+        ontap._write(
+            "DELETE", "/snapmirror/relationships", query={"source.path": source}
+        )
     lab_workspace.refresh_from_db()
     assert lab_workspace.state == Workspace.State.READY
     assert not lab_workspace.is_independent

@@ -22,6 +22,7 @@ from provisioner.notify.sweeps.mails import send_due
 from provisioner.sites.models import AggregateSpace, Site
 from provisioner.storage.actions import volume_policy_save
 from provisioner.storage.growing import grow_full_volumes
+from provisioner.storage.models import Growth
 from provisioner.storage.overviews import volume_policies_of
 from provisioner.storage.sweeps import sweep_volume_policies
 from provisioner.storage.tasks import keep_volume_policies_of
@@ -99,17 +100,16 @@ def test_a_volume_gets_its_settings_when_it_is_made_and_keeps_them(
     keep_volume_policies(template.site)
     assert told(template) == kept
 
-    # What somebody changed in ONTAP is found, and changed back.
+    # What somebody changes in ONTAP is left to the drift check.
     changed = VolumeSettings(autosize_mode="off", security_style="ntfs")
     ontap = registry.ontap(template.site)
     ontap.set_volume_settings(template.volume_uuid, changed)
-    sweep_volume_policies(timestamp=0)
-    run_jobs_once()
-    seen = settings_of(template)
-    assert (seen.autosize_mode, seen.security_style) == ("grow", "mixed")
-    assert told(template)[-1] == (
-        "Set in ONTAP for its volume: autosize grow, security style mixed."
-    )
+    for is_due, style in ((False, "ntfs"), (True, "mixed")):
+        if is_due:
+            VolumePolicy.objects.filter(template=None).update(applied_at=None)
+        sweep_volume_policies(timestamp=0)
+        run_jobs_once()
+        assert settings_of(template).security_style == style
 
 
 def test_new_clones_have_headroom_for_their_purpose(
@@ -185,13 +185,71 @@ def test_a_full_clone_grows_as_far_as_its_policy_says(
     assert first in str(Mailbox.delivered[0][1].body)
 
 
+def test_a_growth_whose_reply_was_lost_is_recorded_once(
+    published_template: Template, lab: Lab
+) -> None:
+    """The next measurement says whether the volume grew."""
+    template, site = published_template, published_template.site
+    by = UserFactory.create(username="alice", uid=20001, gid=20000, is_staff=True)
+    volume_policy_save(by=by, site=site, clone_grow_percent=40)
+    workspace = settle(workspace_create(by=by, template=template))
+    size = template.clone_size_bytes
+    place = {"method": "PATCH", "path": "/api/storage/volumes*"}
+    said = workspace.events.filter(kind="volume_grown")
+
+    def measured_as_full() -> None:
+        seen = registry.ontap(site).get_volume(workspace.volume_uuid).size_bytes
+        used = size * 96 // 100
+        Workspace.objects.filter(pk=workspace.pk).update(
+            actual_size_bytes=seen, used_bytes=used
+        )
+        grow_full_volumes(site, now=timezone.now())
+
+    lab.break_ontap({**place, "status": 403, "code": "6"})
+    measured_as_full()
+    lab.break_ontap({**place, "drop": True, "when": "after"})
+    measured_as_full()
+    lab.break_ontap()
+    assert not said.exists()
+    measured_as_full()
+    measured_as_full()
+
+    assert said.get().message.endswith("It grew from 100 MiB to 140 MiB.")
+    assert not Growth.objects.exists()
+
+
+def test_what_an_aggregate_has_left_bounds_all_that_grow(
+    published_template: Template,
+) -> None:
+    template, site = published_template, published_template.site
+    by = UserFactory.create(username="alice", uid=20001, gid=20000, is_staff=True)
+    volume_policy_save(by=by, site=site, clone_grow_percent=50)
+    size = template.clone_size_bytes
+    first, second = (settle(workspace_create(by=by, template=template)) for _ in "12")
+    Workspace.objects.update(actual_size_bytes=size, used_bytes=size)
+    AggregateSpace.objects.create(
+        site=site,
+        name=site.aggregate,
+        size_bytes=size,
+        available_bytes=size,  # less what stays free: room for one of them
+        measured_at=timezone.now(),
+    )
+
+    grow_full_volumes(site, now=timezone.now())
+
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert first.actual_size_bytes == size * 3 // 2
+    assert second.actual_size_bytes == size
+
+
 def test_after_a_failure_and_a_lost_reply_the_next_attempt_goes_on(
     built_template: Template, lab: Lab
 ) -> None:
     template = built_template
     control = LabControl(account=registry.ontap_account(template.site))
     before = control.settings()
-    control.set_settings(aggregate_bytes=1 << 10)
+    control.set_settings(aggregate_bytes={"aggr1": 1 << 10})
     settings: dict[str, Any] = {"guarantee": "volume", "fractional_reserve": 0}
     by, site = template.owner, template.site
     volume_policy_save(by=by, site=site, **settings)
@@ -224,6 +282,29 @@ def test_after_a_failure_and_a_lost_reply_the_next_attempt_goes_on(
     assert policy.status_message == ""
     seen = settings_of(template)
     assert (seen.guarantee, seen.fractional_reserve) == ("volume", 0)
+
+
+def test_what_is_saved_while_a_job_applies_is_not_in_force_by_that_job(
+    template: Template, admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = template.site
+    policy = volume_policy_save(by=admin, site=site, security_style="unix")
+
+    class Ontap:
+        def list_volume_settings(self, *, comment_prefix: str) -> dict[str, Any]:
+            volume_policy_save(by=admin, site=site, security_style=styles.pop())
+            return {}
+
+    styles = ["unix", "ntfs"]
+    monkeypatch.setattr(registry, "ontap", lambda site: Ontap())
+    keep_volume_policies(site)
+    policy.refresh_from_db()
+    assert (policy.security_style, policy.applied_at) == ("ntfs", None)
+    VolumePolicy.objects.update(security_style="unix", applied_at=timezone.now())
+    styles = ["ntfs"]
+    keep_volume_policies(site)
+    policy.refresh_from_db()
+    assert policy.applied_at is None
 
 
 def test_pages_and_api_save_settings_for_administrators_alone(

@@ -37,7 +37,7 @@ class CopyScene:
     @property
     def copy(self) -> WorkspaceCopy:
         return WorkspaceCopy.with_deleted.select_related(
-            "workspace__snapshot", "workspace__site", "mirror", "site"
+            "workspace__snapshot", "workspace__site", "site"
         ).latest("pk")
 
     def due_again(self) -> None:

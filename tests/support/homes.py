@@ -73,6 +73,7 @@ class HomeScene:
 
 @pytest.fixture
 def home_scene(mirror_scene: MirrorScene, lab: Lab, settings: Any) -> HomeScene:
+    lab.break_perforce()  # what an earlier test left in force
     secrets = {"ONTAP_PASSWORD": PASSWORD, "P4PASSWD": lab.perforce["password"]}
     settings.SITE_SECRET = lambda name, *, key: secrets[name]
     settings.LOG_DIR = lab.root / "logs"

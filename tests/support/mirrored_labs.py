@@ -41,7 +41,11 @@ class End:
     def heal(self) -> None:
         self.control.set_faults()
         self.control.set_settings(
-            transfer_seconds=0.0, svm_peering=True, aggregate_is_full=False
+            transfer_seconds=0.0,
+            svm_peering=True,
+            aggregate_is_full=False,
+            aggregate_bytes={},
+            snapmirror_license=True,
         )
 
     def make_volume(self, name: str) -> Volume:

@@ -9,6 +9,7 @@ import pytest
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.mirrors import actions
 from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site
 from tests.support.factories import (
@@ -69,6 +70,14 @@ def mirror_scene(
     scene = MirrorScene(labs=mirrored_labs, template=template, site=site, by=admin)
     scene.publish("c100.b1")
     return scene
+
+
+@pytest.fixture
+def connectable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ONTAP of both ends say yes where a test has none."""
+    monkeypatch.setattr(
+        actions, "require_connectable", lambda template, site, *, aggregate: None
+    )
 
 
 def address_of(end: End) -> dict[str, Any]:

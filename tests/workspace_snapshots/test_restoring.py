@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 from django.db.models import F
+from pytest_django import Settings
 
+from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
+from provisioner.notify.sweeps.mails import send_due
 from provisioner.workspace_snapshots import steps
-from provisioner.workspace_snapshots.actions import snapshot_restore
+from provisioner.workspace_snapshots.actions import snapshot_restore, snapshot_retry
 from provisioner.workspace_snapshots.models import (
     BEFORE_RESTORE,
     ClientReading,
@@ -26,6 +29,7 @@ from provisioner.workspaces.steps.recording import read_client
 from tests.support.browsers import browser_of
 from tests.support.jobs import perform_again, settle
 from tests.support.lab import Lab
+from tests.support.mail_server import BACKEND, Mailbox
 from tests.support.work import AtWork
 
 pytestmark = [
@@ -70,7 +74,7 @@ def test_it_is_restored_with_its_client_and_back(at_work: AtWork, lab: Lab) -> N
     at_work.file.write_text("mine\n")
     at_work.p4.run("sync", f"{at_work.root}/src/file7.txt#none")
     at_work.give_to_owner()
-    then = state_of(at_work)
+    then, config = state_of(at_work), (at_work.root / ".p4config").stat()
     snapshot = taken_now(source)
     at_work.file.write_text("ruined\n")
 
@@ -105,6 +109,7 @@ def test_it_is_restored_with_its_client_and_back(at_work: AtWork, lab: Lab) -> N
     assert (operation.findings["removed"], operation.findings["failed"]) == (2, [])
     assert operation.findings["not_restored"] == []
     assert state_of(at_work) == then
+    assert (at_work.root / ".p4config").stat() == config
     assert at_work.file.stat().st_uid == source.uid
     assert "1 copied, 2 removed" in browser_of(by).get(page).text
     for step in operation.steps.filter(name__in=["keep", "record", "files", "opened"]):
@@ -200,3 +205,45 @@ def test_clients_are_not_read_while_they_are_restored(
     kept = WorkspaceSnapshot.objects.get(name__startswith=BEFORE_RESTORE)
     assert before.reading == kept.reading
     assert not unread.exists()
+
+
+def test_what_could_not_be_restored_is_said_and_retried(
+    at_work: AtWork, settings: Settings
+) -> None:
+    settings.EMAIL_BACKEND = BACKEND
+    Mailbox.empty()
+    source, by = at_work.workspace, at_work.workspace.owner
+    User.objects.filter(pk=by.pk).update(email="alice@example.com")
+    closed = at_work.root / "closed"
+    closed.mkdir()
+    (closed / "a").write_text("then\n")
+    at_work.give_to_owner()
+    snapshot = taken_now(source)
+    page = f"/workspaces/{source.pk}/snapshots/{snapshot.pk}/"
+    with pytest.raises(ActionRefused, match="Nothing is left to retry"):
+        snapshot_retry(by=by, snapshot=snapshot)
+    (closed / "a").unlink()
+    os.chown(closed, 0, 0)  # so its owner may not write there
+
+    snapshot_restore(by=by, snapshot=snapshot)
+    settle(source)
+
+    restored = source.operations.first()
+    assert restored is not None
+    assert restored.state == "succeeded", restored.status_message
+    assert restored.findings is not None
+    count = restored.findings["failed_count"]
+    said = f"Restored, except {count} file{'s' if count > 1 else ''}."
+    assert restored.status_message.startswith(said), restored.findings
+    assert "Retry what failed" in browser_of(by).get(page).text
+    send_due(now=clocks.database_now() + dt.timedelta(days=1))
+    assert Mailbox.subjects() == [f"{source.name} was restored except some files"]
+
+    os.chown(closed, source.uid, source.gid)
+    assert browser_of(by).post(f"{page}retry/").status_code == 302
+    settle(source)
+    retried = source.operations.first()
+    assert retried is not None
+    assert (retried.kind, retried.status_message) == ("take_back", "")
+    assert (closed / "a").read_text() == "then\n"
+    assert "Retry what failed" not in browser_of(by).get(page).text

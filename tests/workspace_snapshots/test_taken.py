@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,12 +10,18 @@ import pytest
 
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
+from provisioner.gateways.errors import Unreachable
 from provisioner.gateways.ontap.types import VolumeSnapshot
 from provisioner.lib import clocks
 from provisioner.sites.models import Site
 from provisioner.workspace_snapshots import sweeps
 from provisioner.workspace_snapshots.actions import snapshot_policy_save
-from provisioner.workspace_snapshots.models import ClientReading, WorkspaceSnapshot
+from provisioner.workspace_snapshots.models import (
+    PREFIX,
+    ClientReading,
+    SnapshotPolicy,
+    WorkspaceSnapshot,
+)
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.recording import read_client
@@ -171,3 +178,61 @@ def test_a_reading_that_was_recorded_meanwhile_stays(
 
     kept.refresh_from_db()
     assert kept.reading == first
+
+
+def test_what_holds_too_much_loses_its_oldest_snapshot(
+    at_work: AtWork, admin: User
+) -> None:
+    """One after each measurement, and never the newest."""
+    workspace = at_work.workspace
+    snapshot_policy_save(
+        by=admin, site=workspace.site, hourly=9, daily=0, max_percent=10
+    )
+    ontap = registry.ontap(workspace.site)
+    uuid = workspace.volume_uuid
+    for number in range(3):
+        name = f"{PREFIX}hourly.{number}"
+        ontap.create_snapshot(uuid, name=name, comment="")
+    sweeps.record_snapshots(workspace.site, ontap)
+    now = clocks.database_now()
+
+    def names(*, percent: int, minutes_ago: int) -> list[str]:
+        """Return what is left once the snapshots were measured to hold so much."""
+        Workspace.objects.filter(pk=workspace.pk).update(
+            actual_size_bytes=100 << 20,
+            snapshot_bytes=percent << 20,
+            measured_at=now - dt.timedelta(minutes=minutes_ago),
+        )
+        sweeps.bound_snapshots(workspace.site, ontap, now=now)
+        there = {each.name for each in ontap.list_snapshots(uuid)}
+        return sorted(name for name in there if name.startswith(PREFIX))
+
+    first, second, newest = (f"{PREFIX}hourly.{number}" for number in range(3))
+    policies = SnapshotPolicy.objects
+    policies.update(max_percent=0)
+    assert names(percent=90, minutes_ago=0) == [first, second, newest]
+    policies.update(max_percent=10)
+    assert names(percent=10, minutes_ago=0) == [first, second, newest]
+    assert names(percent=50, minutes_ago=6) == [first, second, newest]
+    delete = ontap.delete_snapshot
+
+    def lost(*args: Any, **options: Any) -> None:
+        delete(*args, **options)
+        raise Unreachable("The reply was lost.", system="ontap", operation="DELETE")
+
+    with pytest.MonkeyPatch.context() as lossy:
+        lossy.setattr(ontap, "delete_snapshot", lost)
+        with pytest.raises(Unreachable):
+            names(percent=50, minutes_ago=0)
+    sweeps.record_snapshots(workspace.site, ontap)
+    left = [each.name for each in ontap.list_snapshots(uuid)]
+    assert (first in left, second in left, newest in left) == (False, True, True)
+    assert names(percent=50, minutes_ago=0) == [newest]
+    assert names(percent=50, minutes_ago=0) == [newest]
+    said = workspace.events.filter(kind="workspace_snapshot_deleted")
+    assert said.count() == 2
+    oldest = said.order_by("pk")[0].message
+    assert oldest == (
+        f"Its oldest snapshot {first} was deleted. They hold 50 MiB of the 10 MiB that "
+        "their policy allows."
+    )

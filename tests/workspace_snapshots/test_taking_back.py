@@ -130,6 +130,8 @@ def test_a_directory_comes_back_through_the_api(
 
 def test_what_cannot_be_is_refused(ready: Workspace) -> None:
     by, site = ready.owner, ready.site
+    site.shows_snapshots = True
+    site.save()
     snapshot = WorkspaceSnapshot.objects.create(
         workspace=ready, name="s", ontap_uuid="u", taken_at=clocks.database_now()
     )

@@ -10,9 +10,9 @@ from provisioner.engine.api.examples import operation, step
 
 _RULE = {
     "id": 1,
-    "mirror": 2,
     "template": "main",
     "site": "bangalore",
+    "second_site": "munich",
     "every_minutes": 60,
     "purposes": ["development"],
 }

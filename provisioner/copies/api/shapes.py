@@ -20,19 +20,29 @@ from provisioner.workspaces.models import Workspace
 
 
 class CopyRuleSerializer(serializers.ModelSerializer[CopyRule]):
-    mirror = serializers.IntegerField(source="mirror_id")
-    template = serializers.CharField(source="mirror.template.name")
-    site = serializers.CharField(source="mirror.site.name")
+    template = serializers.CharField(source="template.name")
+    site = serializers.CharField(
+        source="site.name", help_text="Workspaces of other sites are copied to it."
+    )
+    second_site = serializers.CharField(
+        source="second_site.name", help_text="Workspaces at `site` are copied to it."
+    )
     purposes = serializers.ListField(child=serializers.CharField())
 
     class Meta:
         model = CopyRule
-        fields = ("id", "mirror", "template", "site", "every_minutes", "purposes")
+        fields = (
+            *("id", "template", "site", "second_site", "every_minutes", "purposes"),
+        )
         read_only_fields = fields
 
 
 class CopyRuleSetSerializer(serializers.Serializer[Any]):
-    mirror = Number(min_value=1, max_value=2**63 - 1, help_text="Its id.")
+    mirror = Number(
+        min_value=1,
+        max_value=2**63 - 1,
+        help_text="Its id. Its site and the template's home get copies of each other.",
+    )
     every_minutes = Number(
         min_value=LEAST_MINUTES,
         max_value=MOST_MINUTES,

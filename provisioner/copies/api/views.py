@@ -25,7 +25,7 @@ from provisioner.mirrors.queries import mirrors_visible_to
 
 
 class CopyRuleViewSet(ApiViewSet):
-    """Which workspaces are copied to mirrors' sites."""
+    """Which workspaces are copied to other sites."""
 
     queryset = CopyRule.objects.none()
     serializer_class = CopyRuleSerializer
@@ -44,7 +44,9 @@ class CopyRuleViewSet(ApiViewSet):
 
     @described(
         "Copy workspaces to a mirror's site, or change how",
-        "For administrators. A mirror has one rule: another request changes it.",
+        "For administrators. Workspaces at other sites are copied to the mirror's, and "
+        "those there to the template's home; after a promotion, too. A mirror has one "
+        "rule: another request changes it.",
         body=CopyRuleSetSerializer,
         ok=CopyRuleSerializer,
         refused=[403],
@@ -63,7 +65,7 @@ class CopyRuleViewSet(ApiViewSet):
 
     @described(
         "Copy no more workspaces to a mirror's site",
-        "For administrators. The copies there are deleted.",
+        "For administrators. The copies are deleted.",
         ok=None,
         status=204,
         refused=[403, 404],

@@ -16,7 +16,7 @@ _PLAN = {
     "minutes": 360,
     "waits_for_quiet": True,
     "ontap_policy": "",
-    "status": "1 of at most 2 volumes are being deduplicated.",
+    "status": "1 volume is being deduplicated, at most 2 at a time.",
     "checked_at": "2026-11-26T22:41:00Z",
 }
 PLANS = [answer("At night", _PLAN)]
@@ -26,7 +26,7 @@ CHANGE = [
     refusal(
         "A window that never comes",
         InvalidRequest.at(
-            "cron", "The schedule 0 3 30 2 * never comes: no day is in that month."
+            "cron", "The schedule 0 3 30 2 * never comes: its months have no such day."
         ),
     ),
 ]

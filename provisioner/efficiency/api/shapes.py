@@ -123,11 +123,11 @@ class ReductionDaySerializer(serializers.ModelSerializer[ReductionDay]):
         allow_null=True, help_text="Provisioned to physical."
     )
     without_snapshots_ratio = serializers.FloatField(
-        allow_null=True, help_text=f"Of sites alone; {_NOT_KNOWN}"
+        allow_null=True, help_text=f"Only of sites; {_NOT_KNOWN}"
     )
     within_ratio = serializers.FloatField(
         allow_null=True,
-        help_text=f"Without snapshots and FlexClones, of sites alone; {_NOT_KNOWN}",
+        help_text=f"Without snapshots and FlexClones, only of sites; {_NOT_KNOWN}",
     )
     by_compression_bytes = serializers.IntegerField(
         allow_null=True, help_text=f"Compaction included. {_NOT_KNOWN}"

@@ -67,6 +67,11 @@ class MirrorSerializer(serializers.ModelSerializer[Mirror]):
     site = serializers.CharField(source="site.name")
     volume_path = serializers.CharField(help_text="“svm:volume” at the site.")
     policy = serializers.CharField(source="policy_name", help_text="Of SnapMirror.")
+    file_bytes = serializers.IntegerField(
+        read_only=True,
+        allow_null=True,
+        help_text="What files can take of its volume: its size without the reserve.",
+    )
     trouble = serializers.CharField(
         help_text="What is wrong in ONTAP, with the remedy; empty: nothing."
     )
@@ -92,6 +97,15 @@ class MirrorSerializer(serializers.ModelSerializer[Mirror]):
             "throttle_kilobytes",
             "keep",
             "volume_path",
+            "chosen_aggregate",
+            "aggregate",
+            "actual_size_bytes",
+            "grows_to_bytes",
+            "file_bytes",
+            "used_bytes",
+            "snapshot_bytes",
+            "used_inodes",
+            "max_inodes",
             "relationship_uuid",
             "policy",
             "is_former_home",
@@ -169,8 +183,11 @@ class PromotionSerializer(serializers.Serializer[PromotionPreview]):
     workspaces = serializers.IntegerField(help_text="How many stay at the old home.")
     owners = serializers.SerializerMethodField(help_text="Of the first of them.")
     copied = serializers.SerializerMethodField(
-        help_text="Workspaces that are copied to the mirror, by name. No more of them "
-        "is sent; they can be restored there as of the last transfer."
+        help_text="The first workspaces that are copied to the mirror, by name. That "
+        "goes on while their site answers; they can be restored there."
+    )
+    copies = serializers.IntegerField(
+        source="copied", help_text="How many workspaces are copied to the mirror."
     )
     needs = serializers.SerializerMethodField(
         help_text="What else needs the template, such as “2 warm pools”."
@@ -189,7 +206,7 @@ class PromotionSerializer(serializers.Serializer[PromotionPreview]):
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_copied(self, preview: PromotionPreview) -> list[str]:
-        return [each.name for each in preview.copied]
+        return [each.name for each in preview.named_copies]
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_needs(self, preview: PromotionPreview) -> list[str]:
@@ -263,6 +280,12 @@ class MirrorCreateSerializer(MirrorChangeSerializer):
 
     template = IdOrName(help_text="Its id or its name.")
     site = IdOrName(help_text="Where to mirror it to: its id or its name.")
+    aggregate = Text(
+        required=False,
+        allow_blank=True,
+        max_length=255,
+        help_text="Where its volume is made; empty: the site chooses.",
+    )
 
 
 class MirrorTransferSerializer(serializers.Serializer[Any]):

@@ -2,6 +2,8 @@
 
 import django.core.validators
 import django.db.models.deletion
+import django.db.models.expressions
+import django.db.models.functions.comparison
 import django.db.models.functions.datetime
 import django.db.models.manager
 import uuid
@@ -23,9 +25,19 @@ class Migration(migrations.Migration):
             name='Mirror',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('aggregate', models.CharField(blank=True, help_text='The aggregate that its volume is in.', max_length=255)),
+                ('actual_size_bytes', models.BigIntegerField(blank=True, help_text='The size of its volume, as ONTAP reports it.', null=True)),
+                ('grows_to_bytes', models.BigIntegerField(blank=True, help_text='The size up to which ONTAP grows its volume by itself; null: it does not.', null=True)),
+                ('used_bytes', models.BigIntegerField(blank=True, help_text='The space used by its volume, as ONTAP reports it.', null=True)),
+                ('snapshot_reserve_percent', models.PositiveSmallIntegerField(default=0, help_text='What its volume sets apart for snapshots, of its size.')),
+                ('file_bytes', models.GeneratedField(db_persist=True, expression=django.db.models.expressions.CombinedExpression(django.db.models.functions.comparison.Greatest('actual_size_bytes', 'grows_to_bytes'), '-', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.functions.comparison.Greatest('actual_size_bytes', 'grows_to_bytes'), '*', models.F('snapshot_reserve_percent')), '/', models.Value(100))), help_text='What files can take of its volume: the size that it has, or that ONTAP grows it to, without the reserve.', output_field=models.BigIntegerField(null=True))),
+                ('snapshot_bytes', models.BigIntegerField(blank=True, help_text='What only the snapshots of its volume hold.', null=True)),
+                ('used_inodes', models.BigIntegerField(blank=True, help_text='Files and directories in it, as ONTAP reports them.', null=True)),
+                ('max_inodes', models.BigIntegerField(blank=True, help_text='The inode limit of its volume.', null=True)),
                 ('name', models.CharField(editable=False, max_length=200)),
                 ('tag', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
+                ('chosen_aggregate', models.CharField(blank=True, help_text='Where its volume was to be made; empty: the site chooses.', max_length=255)),
                 ('relationship_uuid', models.CharField(blank=True, max_length=36)),
                 ('is_former_home', models.BooleanField(default=False)),
                 ('former_client', models.CharField(blank=True, max_length=200)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +16,7 @@ from provisioner.catalog.steps.volumes import (
 )
 from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
-from provisioner.gateways.errors import InUse, OutOfSpace, Refused
+from provisioner.gateways.errors import InUse, OutOfSpace
 from provisioner.gateways.hosts.file_digests import FileDigest, differing_files
 from provisioner.gateways.ontap.errors import refusal
 from provisioner.gateways.ontap.gateway import OntapGateway
@@ -29,11 +28,10 @@ from provisioner.gateways.ontap.types import (
     Volume,
 )
 from provisioner.lib.refusals import StepRefused
-from provisioner.lib.sizes import size_text
 from provisioner.mirrors import advice
 from provisioner.mirrors.models import Mirror, MirroredSnapshot, TransferParameters
 from provisioner.mirrors.queries import has_clones
-from provisioner.mirrors.steps import relationships
+from provisioner.mirrors.steps import prerequisites, relationships
 from provisioner.mirrors.steps.relationships import (
     busy,
     ensure_policy,
@@ -129,15 +127,17 @@ def ensure_peered(run: MirrorRun) -> Peered:
 
     Raises: StepRefused with what a storage administrator has to do, and where.
     """
-    home = run.template.site
-    source_uuids = [s.uuid for s in run.source_ontap.list_svms() if s.name == home.svm]
-    peers = [p for p in run.ontap.list_svm_peers() if p.svm_uuid in source_uuids]
-    peer = peers[0] if peers else None
-    if peer is None or peer.state != "peered" or not peer.has_snapmirror:
-        raise StepRefused(
-            advice.on_peering(run.site, home, peer), code="mirror_not_peered"
-        )
-    return Peered(f"{peer.name}:{run.template.volume_name}")
+    svm = peered_svm(run, home=run.template.site)
+    return Peered(f"{svm}:{run.template.volume_name}")
+
+
+def peered_svm(run: MirrorRun, *, home: Site) -> str:
+    """Return the SVM of `home` as the destination names it.
+
+    Raises: StepRefused if it is not peered for SnapMirror.
+    """
+    svms = [svm.uuid for svm in run.source_ontap.list_svms() if svm.name == home.svm]
+    return prerequisites.peered_svm(run.ontap, here=run.site, home=home, home_svms=svms)
 
 
 def ensure_volume(run: MirrorRun) -> MirrorVolume:
@@ -154,49 +154,29 @@ def ensure_volume(run: MirrorRun) -> MirrorVolume:
     )
     require_online(volume)
     with run.writing():
-        Mirror.objects.filter(pk=mirror.pk).update(volume_uuid=volume.uuid)
+        Mirror.objects.filter(pk=mirror.pk).update(
+            volume_uuid=volume.uuid, aggregate=volume.aggregate
+        )
     return MirrorVolume(volume.uuid)
 
 
 def _create_volume(run: MirrorRun) -> Volume:
     mirror, site = run.mirror, run.site
-    _require_license(run.ontap, site)
-    _require_license(run.source_ontap, run.template.site)
+    prerequisites.require_license(run.ontap, site)
+    prerequisites.require_license(run.source_ontap, run.template.site)
     source = run.source_ontap.get_volume(run.template.volume_uuid)
-    with suppress(Refused):  # our account may not ask for the aggregate
-        free = run.ontap.get_aggregate(site.aggregate).available_bytes
-        if source.used_bytes is not None and free <= source.used_bytes:
-            raise StepRefused(
-                f"The aggregate {site.aggregate} of {site.name} has "
-                f"{size_text(free)} free, and the template's volume takes "
-                f"{size_text(source.used_bytes)}. A storage administrator frees space "
-                "there, or the site gets another aggregate. Then retry.",
-                code="space_low",
-            )
+    aggregate = prerequisites.aggregate_with_room(
+        run.ontap, site, source, chosen=mirror.chosen_aggregate
+    )
     return run.ontap.create_mirror_volume(
         MirrorVolumeSpec(
             name=mirror.volume_name,
-            aggregate=site.aggregate,
+            aggregate=aggregate,
             size_bytes=source.size_bytes,
             comment=mirror.volume_comment,
             export_policy=ensure_templates_policy(run),
         )
     )
-
-
-def _require_license(ontap: OntapGateway, site: Site) -> None:
-    """Refuse a cluster without SnapMirror, where our account may ask.
-
-    Raises: StepRefused.
-    """
-    with suppress(Refused):
-        if not ontap.has_license("snapmirror"):
-            raise StepRefused(
-                f"ONTAP of {site.name} has no SnapMirror license. A storage "
-                "administrator installs it (it is part of ONTAP One): system license "
-                "add. Then retry.",
-                code="mirror_not_licensed",
-            )
 
 
 def ensure_relationship(run: MirrorRun) -> Related:
@@ -353,7 +333,7 @@ def ensure_arrived(run: MirrorRun) -> Arrived:
 
 
 def ensure_shown(run: MirrorRun) -> Shown:
-    """Mount the mirror's volume for the workers of its site alone.
+    """Mount the mirror's volume only for the workers of its site.
 
     It shows one snapshot. That is not ours where that arrived before a newer one.
     """

@@ -99,7 +99,7 @@ def ensure_writable(run: MirrorRun) -> Writable:
 
     Raises: StepRefused if ONTAP refuses; the mirror then goes on as before.
     Source: promoteMirror in NetApp Trident. "snapmirror break" of the ONTAP command
-    reference describes it for mirrors, and for vaults before a revert alone.
+    reference describes it for mirrors, and for vaults only before a revert.
     """
     volume = _volume(run)
     relationship = run.ontap.find_relationship(volume.name)

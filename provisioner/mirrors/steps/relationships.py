@@ -13,6 +13,11 @@ from provisioner.gateways.ontap.types import Relationship, Transfer
 from provisioner.lib.sizes import size_text
 
 STALLED_AFTER_SECONDS = 600.0
+LOOKED_AT_SECONDS = 0.5
+"""The longest pause between two looks at a transfer.
+
+From the end of a transfer to the snapshot's availability at most two seconds may pass.
+"""
 
 
 def ensure_policy(run: TemplateRun, policy: str, *, keep: int) -> None:
@@ -53,6 +58,8 @@ def follow_transfer(
 ) -> Transfer | None:
     """Show a transfer's progress until it ends; None if ONTAP has forgotten it.
 
+    Its end is noticed within half a second and one request, however long it took.
+
     Raises: Busy after ten minutes without a byte. It goes on, and is followed again.
     """
     moved_at, moved = time.monotonic(), -1
@@ -72,7 +79,7 @@ def follow_transfer(
             done=transfer.bytes,
             unit="bytes",
         )
-        time.sleep(pause)
+        time.sleep(min(pause, LOOKED_AT_SECONDS))
     raise AssertionError
 
 

@@ -6,7 +6,12 @@ from typing import Any
 
 from provisioner.api.examples import answer, refusal, request_body
 from provisioner.engine.api.examples import operation, step
-from provisioner.moves.refusals import NoMoveToStop, NoRoomToMove
+from provisioner.moves.refusals import (
+    NoMoveToPause,
+    NoMoveToResume,
+    NoMoveToStop,
+    NoRoomToMove,
+)
 
 
 def _running(kind: str, *steps: dict[str, Any]) -> dict[str, Any]:
@@ -34,6 +39,7 @@ PREVIEW = [
             ],
             "refusal": None,
             "operation": None,
+            "paused_at": None,
         },
     )
 ]
@@ -50,6 +56,24 @@ MOVE = [
         "Too full",
         NoRoomToMove(name="main", needed="1 TiB", aggregate="aggr2", room="500 GiB"),
     ),
+]
+PAUSE = [
+    answer(
+        "Started",
+        _running("template_move_pause", step("quiet", "Wait for work in progress")),
+        status=202,
+    ),
+    refusal("Not under way", NoMoveToPause(name="main")),
+]
+RESUME = [
+    answer(
+        "Started",
+        _running(
+            "template_move", step("room", "Check the room for it", state="queued")
+        ),
+        status=202,
+    ),
+    refusal("None is paused", NoMoveToResume(name="main")),
 ]
 STOP = [
     answer(

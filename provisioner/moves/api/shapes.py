@@ -57,6 +57,9 @@ class MovePreviewSerializer(serializers.Serializer[Any]):
     operation = OperationSerializer(
         allow_null=True, help_text="The last move that was requested."
     )
+    paused_at = serializers.DateTimeField(
+        allow_null=True, help_text="Since when it is paused; null: it is not."
+    )
 
 
 class MoveRequestSerializer(serializers.Serializer[Any]):

@@ -64,6 +64,40 @@ class TemplateMoveViewSet(ApiViewSet):
         return Response(MovePreviewSerializer(move_preview(self.get_object())).data)
 
     @described(
+        "Pause a move",
+        "For administrators. ONTAP keeps what is copied, and the template can be built "
+        "meanwhile. The answer is the operation to follow.",
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.PAUSE,
+    )
+    @action(methods=["post"], detail=True, url_path="move/pause")
+    def pause_move(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        operation = actions.template_move_pause(
+            by=self.user, template=self.get_object()
+        )
+        return operation_answer(request, operation)
+
+    @described(
+        "Resume a move",
+        "For administrators. It goes on where it was paused. The answer is the "
+        "operation to follow.",
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.RESUME,
+    )
+    @action(methods=["post"], detail=True, url_path="move/resume")
+    def resume_move(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        operation = actions.template_move_resume(
+            by=self.user, template=self.get_object()
+        )
+        return operation_answer(request, operation)
+
+    @described(
         "Stop a move",
         "For administrators. The volume stays where it is. The answer is the operation "
         "to follow.",

@@ -23,6 +23,7 @@ _PREVIEW: dict[str, Any] = {
     "room_bytes": 1099511627776,
     "is_unpinned": True,
     "is_pruned": True,
+    "frees_bytes": 107374182400,
     "kept_for": [],
     "refusal": None,
     "operation": None,

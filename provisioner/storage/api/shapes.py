@@ -58,6 +58,9 @@ class SplitSerializer(serializers.Serializer[Any]):
     is_pruned = serializers.BooleanField(
         help_text="Whether retention would then delete the snapshot."
     )
+    frees_bytes = serializers.IntegerField(
+        allow_null=True, help_text="What that frees; null: not measured yet."
+    )
     kept_for = serializers.ListField(
         child=serializers.CharField(),
         help_text="What keeps the snapshot besides workspaces.",
@@ -251,7 +254,7 @@ class PlannedActSerializer(serializers.Serializer[Any]):
         source="workspace_id", allow_null=True, help_text="null for `prune`."
     )
     snapshot = serializers.IntegerField(
-        source="snapshot_id", allow_null=True, help_text="Of `prune` alone."
+        source="snapshot_id", allow_null=True, help_text="Only of `prune`."
     )
     name = serializers.CharField(source="row.name")
     frees_bytes = serializers.IntegerField(

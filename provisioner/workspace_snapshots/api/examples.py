@@ -8,6 +8,7 @@ from provisioner.api.examples import answer, refusal, request_body
 from provisioner.engine.api.examples import operation, step
 from provisioner.workspace_snapshots.refusals import (
     ClientNotRecorded,
+    NothingFailed,
     SnapshotsHidden,
 )
 
@@ -50,6 +51,11 @@ TAKE_BACK = [
     answer("Started", _started("take_back", "copy", "Copy the files"), status=202),
     _HIDDEN,
 ]
+RETRY = [
+    request_body("Of one", {"snapshot": 31}),
+    answer("Started", _started("take_back", "copy", "Copy the files"), status=202),
+    refusal("Nothing failed", NothingFailed()),
+]
 RESTORE = [
     request_body("To one", {"snapshot": 31}),
     answer(
@@ -67,6 +73,7 @@ _POLICY = {
     "purpose": "development",
     "hourly": 24,
     "daily": 7,
+    "max_percent": 50,
 }
 POLICIES = [answer("One", _POLICY)]
 SET_POLICY = [

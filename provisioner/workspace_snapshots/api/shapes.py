@@ -13,6 +13,7 @@ from provisioner.sites.models import Site
 from provisioner.workspace_snapshots.models import (
     MOST_DAILY,
     MOST_HOURLY,
+    MOST_PERCENT,
     WorkspaceSnapshot,
 )
 from provisioner.workspaces.models import Workspace
@@ -49,8 +50,26 @@ class SnapshotPolicySerializer(serializers.Serializer[Any]):
         default="",
         help_text="Empty: every purpose.",
     )
-    hourly = Number(min_value=0, max_value=MOST_HOURLY, default=24)
-    daily = Number(min_value=0, max_value=MOST_DAILY, default=7)
+    hourly = Number(
+        min_value=0,
+        max_value=MOST_HOURLY,
+        required=False,
+        help_text="As it is unless given; 24 in a new policy.",
+    )
+    daily = Number(
+        min_value=0,
+        max_value=MOST_DAILY,
+        required=False,
+        help_text="As it is unless given; 7 in a new policy.",
+    )
+    max_percent = Number(
+        min_value=0,
+        max_value=MOST_PERCENT,
+        required=False,
+        help_text="What the snapshots of a workspace may hold, in percent of its "
+        "volume. Beyond that the oldest is deleted. 0: no bound. As it is unless "
+        "given; 0 in a new policy.",
+    )
 
 
 class SnapshotChoiceSerializer(serializers.Serializer[Any]):

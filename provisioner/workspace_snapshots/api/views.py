@@ -79,6 +79,22 @@ class WorkspaceSnapshotViewSet(OfWorkspace):
         return operation_answer(request, operation)
 
     @described(
+        "Retry what could not be restored",
+        "Takes back the files that the last restore from the snapshot, or the last "
+        "taking back, could not write, as its findings name them.",
+        body=SnapshotChoiceSerializer,
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.RETRY,
+    )
+    @action(methods=["post"], detail=True, url_path="snapshots/retry")
+    def retry_snapshot(self, request: Request, pk: int) -> Response:
+        snapshot, _ = self._asked(SnapshotChoiceSerializer)
+        operation = actions.snapshot_retry(by=self.user, snapshot=snapshot)
+        return operation_answer(request, operation)
+
+    @described(
         "Restore a workspace to a snapshot",
         "In place: files, have list and opened files become what they were. What is "
         "there now is kept as a snapshot first. The operation ends as refused while "

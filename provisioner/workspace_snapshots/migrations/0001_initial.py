@@ -38,12 +38,13 @@ class Migration(migrations.Migration):
                 ('purpose', models.CharField(blank=True, choices=[('development', 'Development'), ('build', 'Build only (no Perforce client)'), ('ci', 'CI (read-only client)'), ('ci-edit', 'CI that submits')], help_text='Empty: every purpose.', max_length=16)),
                 ('hourly', models.PositiveSmallIntegerField(default=24)),
                 ('daily', models.PositiveSmallIntegerField(default=7)),
+                ('max_percent', models.PositiveSmallIntegerField(default=0, help_text="What snapshots may hold, in percent of their workspace's volume. 0: no bound.")),
                 ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='snapshot_policies', to='sites.site')),
                 ('template', models.ForeignKey(blank=True, help_text='Empty: every template.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='snapshot_policies', to='catalog.template')),
             ],
             options={
                 'ordering': ('site__name', 'template__name', 'purpose'),
-                'constraints': [models.UniqueConstraint(fields=('site', 'template', 'purpose'), name='snapshot_policy_once', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('daily__lte', 365), ('hourly__lte', 168)), name='snapshot_policy_is_bounded')],
+                'constraints': [models.UniqueConstraint(fields=('site', 'template', 'purpose'), name='snapshot_policy_once', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('daily__lte', 365), ('hourly__lte', 168), ('max_percent__lte', 100)), name='snapshot_policy_is_bounded')],
             },
         ),
         migrations.CreateModel(
@@ -53,6 +54,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=255)),
                 ('ontap_uuid', models.CharField(max_length=36)),
                 ('taken_at', models.DateTimeField()),
+                ('deleted_because', models.CharField(blank=True, max_length=200)),
                 ('reading', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='snapshots', to='workspace_snapshots.clientreading')),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ontap_snapshots', to='workspaces.workspace')),
             ],
