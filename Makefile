@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 MANAGE := $(BIN)/python manage.py
 .DEFAULT_GOAL := help
-.PHONY: help demo lab run worker test test-integration check chaos bench schema format screenshots clean native browser
+.PHONY: help demo lab run worker test test-integration check audit lock chaos bench schema format screenshots clean native browser
 
 help: ## Show this
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -32,11 +32,17 @@ worker: native ## A worker for all queues
 test: native browser ## Every test but the long ones of test-integration
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-test-integration: native browser ## Long tests: every page in all looks, more chaos, other clients
+test-integration: native browser ## Long tests: every page in all looks, kills, chaos, other clients
 	@$(BIN)/python -m pytest -m integration -n auto --dist worksteal $(ARGS)
 
 check: $(READY) ## Formatting, lint, types, import contracts, migrations, schema
 	@.ci/check $(BIN)
+
+audit: ## Known vulnerabilities of what production installs, where the index can be asked
+	@PYTHON=$(PYTHON) .ci/audit
+
+lock: ## Write requirements.lock again, after a change of requirements.txt
+	@PYTHON=$(PYTHON) .ci/lock
 
 chaos: native ## Trials that kill and cut everything, and a judge (ARGS="--seed 123 --trials 1")
 	@$(BIN)/python -m tests.chaos $(ARGS)
