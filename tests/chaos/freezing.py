@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from django.db.models import QuerySet, TextChoices
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from provisioner.cloning.models import CloningOperation
 from provisioner.engine import workflow
 from provisioner.engine.models import Step, WorkerQueues
+from provisioner.recovery.models import RecoveryOperation
 from provisioner.transfer.models import TransferOperation
 from provisioner.workspaces.models import WorkspaceOperation
 from tests.chaos.faultboard import Fault
@@ -34,6 +36,13 @@ def steps_of(request: str) -> list[Place]:
         "create": [WorkspaceOperation.PROVISION],
         "check": [WorkspaceOperation.CHECK],
         "transfer": [TransferOperation.TRANSFER],
+        "clone": [CloningOperation.CLONE],
+        "recover": [RecoveryOperation.RECOVER],
+        "split": [WorkspaceOperation.SPLIT],
+        "stop split": [WorkspaceOperation.STOP_SPLIT],
+        "compare": [WorkspaceOperation.COMPARE],
+        "take back": [WorkspaceOperation.TAKE_BACK],
+        "restore snapshot": [WorkspaceOperation.RESTORE_SNAPSHOT],
         "restore": [WorkspaceOperation.RESTORE],
         "purge": [WorkspaceOperation.PURGE],
         "retry": [WorkspaceOperation.PROVISION, WorkspaceOperation.RETIRE],

@@ -13,6 +13,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.names import tag_in
 from provisioner.mirrors.models import Mirror
@@ -29,6 +30,7 @@ _ENDED = {
     W.TRASHED: WorkspaceOperation.RETIRE,
     W.RETIRED: WorkspaceOperation.PURGE,
 }
+SPLITS = (WorkspaceOperation.SPLIT, WorkspaceOperation.STOP_SPLIT)
 IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
 
@@ -65,9 +67,55 @@ class Judge:
         if desk is not None:
             found += self._edits(workspace, volumes, desk)
         found += self._nobody_asked(workspace)
+        if workspace.state == W.READY and volumes:
+            found += self._independence(workspace, volumes[0])
+        if workspace.state in (W.READY, W.TRASHED, W.RETIRED):
+            found += self._operations(workspace)
         if workspace.state == W.FAILED and not workspace.status_message:
             found.append(Fault(kind="stuck", what="FAILED without a reason"))
         return found
+
+    def _independence(
+        self, workspace: Workspace, volume: dict[str, Any]
+    ) -> list[Fault]:
+        """Check that a clone is one in its row and in ONTAP, once a split is over.
+
+        What a split has done when it fails, the next measurement of its site notes.
+        """
+        split = from_database(
+            lambda: workspace.operations.filter(kind__in=SPLITS).order_by("-pk").first()
+        )
+        is_clone = bool(volume.get("clone", {}).get("is_flexclone"))
+        if split is None or is_clone == (workspace.split_at is None):
+            return []
+        if split.state != Operation.State.SUCCEEDED and not is_clone:
+            return []
+        said = f"{split.kind} {split.state}, and ONTAP says it is a clone: {is_clone}"
+        return [orphan(said)]
+
+    def _operations(self, workspace: Workspace) -> list[Fault]:
+        """Check that what was accepted has ended, and that what failed says why."""
+        operations = from_database(lambda: list(workspace.operations.all()))
+        running = [o for o in operations if o.state == Operation.State.RUNNING]
+        failed = [o for o in operations if o.state == Operation.State.FAILED]
+        return [
+            *(
+                Fault(kind="stuck", what=f"{o} runs, and nothing moves")
+                for o in running
+            ),
+            *(
+                Fault(kind="stuck", what=f"{o} failed without a reason")
+                for o in failed
+                if not o.status_message
+            ),
+        ]
+
+    def check_lease(self, workspace: Workspace, reason: str, verb: str) -> list[Fault]:
+        """Check that it is kept for a reason without an end, or has a lease again."""
+        is_kept = (workspace.keep_reason, workspace.expires_at) == (reason, None)
+        if is_kept == (verb == "keep"):
+            return []
+        return [_lost(f"{verb}: kept for {workspace.keep_reason!r}")]
 
     def _nobody_asked(self, workspace: Workspace | None = None) -> list[Fault]:
         """Check that a person asked for each retirement and each purge.
@@ -256,7 +304,10 @@ class Judge:
         templates = from_database(
             lambda: list(Template.objects.filter(**here).select_related("site"))
         )
-        mirrors = from_database(lambda: list(Mirror.objects.filter(**here)))
+        mirrors = from_database(
+            lambda: list(Mirror.objects.filter(**here).select_related("template"))
+        )
+        copies = from_database(lambda: list(WorkspaceCopy.objects.filter(**here)))
         mounted: list[Workspace | Template] = [
             *templates,
             *(w for w in workspaces if w.state == W.READY),
@@ -271,6 +322,7 @@ class Judge:
                 *(one.volume_comment for one in workspaces),
                 *(one.volume_comment for one in templates),
                 *(one.volume_comment for one in mirrors),
+                *(one.volume_comment for one in copies),
             },
         )
         found += _differences(

@@ -111,8 +111,11 @@ class Person:
                 self.answers[str(answer.status)] += 1
                 return Answer(status=answer.status, body=said)
         except urllib.error.HTTPError as error:
-            with error:
-                said = error.read()
+            try:
+                with error:
+                    said = error.read()
+            except (OSError, HTTPException) as cut:
+                raise NoAnswer(str(cut)) from cut
             self.answers[str(error.code)] += 1
             if error.code >= 500:
                 raise NoAnswer(f"{error.code} {said[:200]!r}") from error

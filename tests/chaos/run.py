@@ -21,32 +21,31 @@ from provisioner.catalog.models import Template
 from provisioner.demo import depot
 from provisioner.demo.checks import fingerprint
 from provisioner.demo.seed import GID, PASSWORD, TEMPLATE_UID
+from provisioner.gateways.snapshot_directories import SNAPSHOTS as DOT_SNAPSHOT
 from provisioner.sites.actions.sites import site_save
 from provisioner.sites.models import PerforceServer, Site
+from provisioner.storage.actions import split_policy_save
 from provisioner.workspaces.models import Workspace
 from tests.chaos.bisections import STEPS as BISECTION_STEPS
-from tests.chaos.bisections import BisectionTrial
 from tests.chaos.builds import STEPS, Builder
+from tests.chaos.copies import STEPS as COPY_STEPS
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard
 from tests.chaos.freezing import Freezer, steps_of
 from tests.chaos.judge import Fault, Judge
 from tests.chaos.lookout import Lookout
-from tests.chaos.mirror_judge import MirrorJudge
-from tests.chaos.mirrors import ABROAD, Link, MirrorTrial
+from tests.chaos.mirrors import ABROAD
 from tests.chaos.mirrors import STEPS as MIRROR_STEPS
+from tests.chaos.moves import STEPS as MOVE_STEPS
 from tests.chaos.patience import from_database
 from tests.chaos.people import Person
 from tests.chaos.servers import Servers
-from tests.chaos.transfers import transfer_of
-from tests.chaos.trial import Trial, World
+from tests.chaos.stories import HERE, SNAPSHOTS, STEADY, Choice, Stories
+from tests.chaos.trial import World
 from tests.chaos.witness import OntapWitness, Perforce
 
 FILES = 12
 BUILD = "mkdir -p out && cat src/*.txt > out/all"
-STEADY, SNAPSHOTS = "steady", "snapshots"
-BUILT_EVERY = 7
-BISECTED_EVERY = 11
 # A run of so many trials has to stop a worker in each step that ran.
 FREEZES_IN_EVERY_STEP = 1000
 SETTLED_WITHIN_SECONDS = 180.0
@@ -57,7 +56,7 @@ class ChaosOptions:
     trials: int
     seed: int
     side_by_side: int
-    mirrored_every: int
+    choice: Choice
 
 
 def run_trials(
@@ -90,6 +89,8 @@ class _Run:
         self.lock = threading.Lock()
         self.began = time.monotonic()
         self.outcomes: Counter[str] = Counter()
+        seeds = range(options.seed, options.seed + options.trials)
+        self.templates = options.choice.templates(seeds)
 
     def run(self) -> dict[str, Any]:
         lanes = min(self.options.side_by_side, self.options.trials)
@@ -107,17 +108,27 @@ class _Run:
         for person in everybody:
             person.sign_up()
         self._fill_depot(everybody)
-        site = self._make_site("chaos", self.servers.ontap)
+        site = self._make_site(HERE, self.servers.ontap)
         abroad = self._make_site(ABROAD, self.servers.abroad)
         self._make_templates(site)
         self.servers.start_product()
         for person in everybody:
             person.speak_to(self.servers.url)
-        self.world = self._make_world(site)
-        self._prepare_mirrors(abroad)
         self.admin = admin
+        self.world = self._make_world(site)
+        witness = OntapWitness(self.servers.abroad)
+        self.abroad = replace(
+            self.world,
+            judge=Judge(site=abroad, ontap=witness, p4=self._p4_of("cloneyard")),
+        )
         self.builder = Builder(
             admin, self.world, p4=self._p4_of("cloneyard"), name=SNAPSHOTS
+        )
+        self.stories = Stories(
+            self.options.choice,
+            worlds={HERE: self.world, ABROAD: self.abroad},
+            builder=self.builder,
+            templates=self.templates,
         )
         for name in (STEADY, SNAPSHOTS):
             self._blame(self.options.seed, Builder.build_first(admin, name))
@@ -171,7 +182,7 @@ class _Run:
         try:
             for person in people:
                 depot.create_p4_user(p4, user=person.username, password=PASSWORD)
-            for name in (STEADY, SNAPSHOTS):
+            for name in self.templates:
                 depot.fill_depot(p4, source=source, name=name, scratch=self.scratch)
         finally:
             p4.disconnect()
@@ -188,7 +199,7 @@ class _Run:
         admin = User.objects.get(username="admin")
         # Sites differ in who makes files their owner's and how clones are emptied.
         ways = self.options.seed % 4
-        return site_save(
+        made = site_save(
             by=admin,
             site=Site(
                 name=name,
@@ -205,13 +216,16 @@ class _Run:
                 rescue_root=str(rescue_root),
                 reown=Site.Reown.HOST if ways & 1 else Site.Reown.ONTAP,
                 remove_contents=bool(ways & 2),
+                shows_snapshots=True,
                 template_uid=TEMPLATE_UID,
                 template_gid=GID,
             ),
         )
+        split_policy_save(by=admin, site=made, owners_may_split=True)
+        return made
 
     def _make_templates(self, site: Site) -> None:
-        for name in (STEADY, SNAPSHOTS):
+        for name in self.templates:
             template_create(
                 by=User.objects.get(username="admin"),
                 site=site,
@@ -236,19 +250,9 @@ class _Run:
             lookout=Lookout(),
             freezer=Freezer(self.servers),
             templates=(STEADY, SNAPSHOTS),
+            admin=self.admin,
             outcomes=self.outcomes,
         )
-
-    def _prepare_mirrors(self, site: Site) -> None:
-        witness = OntapWitness(self.servers.abroad)
-        self.abroad = replace(
-            self.world,
-            judge=Judge(site=site, ontap=witness, p4=self._p4_of("cloneyard")),
-        )
-        self.mirror_judge = MirrorJudge(home=self.world.judge.ontap, abroad=witness)
-        self.link = Link(witness)
-        # A template has one mirror at a site.
-        self.turns = {name: threading.Lock() for name in (STEADY, SNAPSHOTS)}
 
     def _settle_bystander(self, bystander: Person) -> Desk:
         answer = bystander.ask(
@@ -269,7 +273,10 @@ class _Run:
             files = {
                 str(path): path.read_bytes()
                 for path in sorted(desk.root.rglob("*"))
-                if path.is_file() and not path.is_symlink()
+                if path.is_file()
+                and not path.is_symlink()
+                # Whose base snapshot it shows changes when a template is moved.
+                and DOT_SNAPSHOT not in path.parts
             }
         return files, desk.opened()
 
@@ -298,23 +305,7 @@ class _Run:
                 break
             seed = self.options.seed + number
             try:
-                if seed % BUILT_EVERY == 0:
-                    self._blame(seed, self.builder.run(seed))
-                if seed % BISECTED_EVERY == 0:
-                    search = BisectionTrial(
-                        self.world, seed=seed, person=person, builder=self.builder
-                    )
-                    self._blame(seed, search.run())
-                is_mirrored = seed % self.options.mirrored_every == 0
-                if not (is_mirrored and self._run_mirrored(seed, person, p4)):
-                    trial = Trial(
-                        self.world,
-                        seed=seed,
-                        person=person,
-                        p4=p4,
-                        transfer=transfer_of,
-                    )
-                    self._blame(seed, trial.run())
+                self._blame(seed, self.stories.run(seed, person=person, p4=p4))
             except Exception as error:
                 lines = traceback.format_exception(error, limit=-5, chain=False)
                 said = "".join(lines)
@@ -329,28 +320,6 @@ class _Run:
                     )
         p4.close()
         connection.close()
-
-    def _run_mirrored(self, seed: int, person: Person, p4: Perforce) -> bool:
-        """Have the trial at a mirror's site; say whether a template was free for it."""
-        names = (SNAPSHOTS, STEADY) if seed % 4 else (STEADY, SNAPSHOTS)
-        for name in names:
-            if self.turns[name].acquire(blocking=False):
-                try:
-                    trial = MirrorTrial(
-                        self.world,
-                        abroad=self.abroad,
-                        judge=self.mirror_judge,
-                        link=self.link,
-                        seed=seed,
-                        admin=self.admin,
-                        builder=self.builder,
-                        template=name,
-                    )
-                    self._blame(seed, trial.run(person=person, p4=p4))
-                finally:
-                    self.turns[name].release()
-                return True
-        return False
 
     def _blame(self, seed: int, faults: list[Fault]) -> None:
         with self.lock:
@@ -375,18 +344,23 @@ class _Run:
         return [
             *self.world.judge.check_everything(),
             *self.abroad.judge.check_site(),
-            *self.mirror_judge.check_everything(),
+            *self.stories.mirror_judge.check_everything(),
         ]
 
     def _judge_freezes(self) -> None:
         """Hold against a long run that it stopped no worker in some step.
 
-        Transfers, bisections and mirrors are too few for all of theirs.
+        Transfers, bisections, mirrors and what is as seldom are too few for theirs.
         """
         requests = ("create", "check", "retire", "restore", "purge")
         often = [*STEPS, *(place for name in requests for place in steps_of(name))]
-        mirrors = [place for steps in MIRROR_STEPS.values() for place in steps]
-        seldom = [*BISECTION_STEPS, *mirrors, *steps_of("transfer")]
+        others = (*MIRROR_STEPS.values(), *COPY_STEPS.values(), *MOVE_STEPS.values())
+        rare = (
+            *("transfer", "clone", "recover", "split", "stop split"),
+            *("compare", "take back", "restore snapshot"),
+        )
+        seldom = [*BISECTION_STEPS, *(place for steps in others for place in steps)]
+        seldom += [place for name in rare for place in steps_of(name)]
         missed = self.world.freezer.missed(often)
         self.missed = [*missed, *self.world.freezer.missed(seldom)]
         if self.options.trials >= FREEZES_IN_EVERY_STEP:
@@ -402,6 +376,7 @@ class _Run:
         counts = Counter(failure["kind"] for failure in self.failures)
         return {
             "trials": self.done,
+            "kinds": dict(sorted(self.stories.kinds.items())),
             "seed": self.options.seed,
             "kills": dict(self.servers.kills),
             "frozen in step": dict(sorted(self.world.freezer.counts.items())),

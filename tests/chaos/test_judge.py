@@ -9,9 +9,11 @@ from django.utils import timezone
 
 from provisioner.accounts.system import system_user
 from provisioner.catalog.models import Snapshot
+from provisioner.engine.models import Operation
+from provisioner.engine.starting import start_operation
 from provisioner.gateways import registry
 from provisioner.workspaces.actions.retiring import workspace_purge, workspace_retire
-from provisioner.workspaces.models import Unsubmitted, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
 from tests.chaos.edits import Desk
 from tests.chaos.judge import Judge
 from tests.chaos.people import Person
@@ -19,7 +21,7 @@ from tests.chaos.witness import OntapWitness, Perforce
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 
 OWNER = ("alice", 20001)
 KINDS = {"shelved", "opened", "changed", "untracked", "added", "deleted", "moved"}
@@ -195,3 +197,31 @@ def test_an_operation_that_nobody_moves_is_stuck(
     workspace_retire(by=lab_workspace.owner, workspace=lab_workspace)
 
     assert "stuck" in {fault.kind for fault in judge.check_everything()}
+
+
+def test_a_split_that_only_the_row_knows_of_is_an_orphan(
+    judge: Judge, lab_workspace: Workspace
+) -> None:
+    operation = start_operation(
+        WorkspaceOperation.SPLIT, by=lab_workspace.owner, about=lab_workspace
+    )
+    said = [fault.what for fault in judge.check_at(lab_workspace, None)]
+    assert said == [f"{operation} runs, and nothing moves"]
+    Operation.objects.filter(pk=operation.pk).update(
+        state=Operation.State.SUCCEEDED, ended_at=lab_workspace.created_at
+    )
+    lab_workspace.split_at = lab_workspace.created_at
+
+    [fault] = judge.check_at(lab_workspace, None)
+    assert fault.what.endswith("ONTAP says it is a clone: True")
+
+
+def test_a_workspace_that_is_kept_in_vain_is_lost(
+    judge: Judge, lab_workspace: Workspace
+) -> None:
+    assert judge.check_lease(lab_workspace, "reason", "release") == []
+    assert [f.kind for f in judge.check_lease(lab_workspace, "reason", "keep")] == [
+        "lost"
+    ]
+    lab_workspace.keep_reason, lab_workspace.expires_at = "reason", None
+    assert judge.check_lease(lab_workspace, "reason", "keep") == []

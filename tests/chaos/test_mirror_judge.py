@@ -10,9 +10,9 @@ from provisioner.mirrors.actions import mirror_create
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from tests.chaos import mirror_judge
 from tests.chaos.mirror_judge import MirrorJudge
-from tests.chaos.witness import OntapWitness
-from tests.support.mirrored_labs import PASSWORD, End, mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, address_of, mirror_scene
+from tests.chaos.witnesses import witness
+from tests.support.mirrored_labs import mirrored_labs, two_clusters
+from tests.support.mirrors import MirrorScene, mirror_scene
 
 __all__ = ["mirror_scene", "mirrored_labs", "two_clusters"]
 
@@ -28,20 +28,9 @@ def mirror(mirror_scene: MirrorScene) -> Mirror:
 def judge(mirror_scene: MirrorScene, monkeypatch: pytest.MonkeyPatch) -> MirrorJudge:
     monkeypatch.setattr(mirror_judge, "LOOKED_FOR_SECONDS", 0)
     labs = mirror_scene.labs
-    return MirrorJudge(home=witness(labs.source), abroad=witness(labs.destination))
-
-
-def witness(end: End) -> OntapWitness:
-    address = address_of(end)
-    return OntapWitness(
-        {
-            "host": "127.0.0.1",
-            "port": address["ontap_port"],
-            "user": address["ontap_user"],
-            "password": PASSWORD,
-            "ca_file": address["ontap_ca_file"],
-            "root": str(end.lab.array.root),
-        }
+    home, site = mirror_scene.template.site, mirror_scene.site
+    return MirrorJudge(
+        {home.pk: witness(labs.source), site.pk: witness(labs.destination)}
     )
 
 
@@ -54,7 +43,7 @@ def test_nothing_is_wrong_with_a_mirror_that_has_its_snapshot(
 
 def test_a_copy_with_other_contents_is_lost(mirror: Mirror, judge: MirrorJudge) -> None:
     copy = mirror.snapshots.get()
-    root = Path(judge.abroad.said["root"])
+    root = Path(judge.clusters[mirror.site_id].said["root"])
     (root / "data" / "snapshots" / copy.ontap_uuid / "file").write_text("another")
 
     assert [fault.kind for fault in judge.check_at(mirror)] == ["lost"]
@@ -74,3 +63,20 @@ def test_what_rows_and_clusters_do_not_both_have_is_an_orphan(
 
     assert [fault.kind for fault in judge.check_at(mirror)] == ["orphans"] * 3
     assert [fault.kind for fault in judge.check_everything()] == ["orphans"] * 2
+
+
+def test_a_promoted_mirror_is_the_home_and_its_relationship_is_gone(
+    mirror: Mirror, judge: MirrorJudge
+) -> None:
+    relationship = mirror.relationship_uuid
+    Mirror.objects.filter(pk=mirror.pk).update(state=Mirror.State.PROMOTED)
+    mirror.snapshots.update(state=MirroredSnapshot.State.GONE)
+
+    said = [fault.what for fault in judge.check_at(mirror)]
+
+    assert len(said) == 3, said
+    assert said[-1].startswith("promoted, and the home is at munich")
+    Mirror.with_deleted.filter(pk=mirror.pk).update(
+        state=Mirror.State.DELETED, relationship_uuid=relationship
+    )
+    assert len(judge.check_everything()) == 2

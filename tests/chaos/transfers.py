@@ -35,7 +35,6 @@ class TransferTrial(Trial):
             seed=source.seed + number * APART,
             person=source.person,
             p4=source.p4,
-            transfer=transfer_of,
         )
         assert source.desk is not None
         self.name = f"{source.name}-{number}"

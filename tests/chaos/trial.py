@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,12 @@ from tests.chaos.witness import Perforce
 
 W = Workspace.State
 FREEZE = "freeze"
-MAKES = ("create", "transfer")
-ERRANDS = ("check", "transfer")
-WHAT_CHANGES = ("state", "status_code", "status_message", "ready_at")
+MAKES = ("create", "transfer", "clone", "recover")
+ERRANDS = ("check", "split")
+WHAT_CHANGES = (
+    *("state", "status_code", "status_message", "ready_at"),
+    *("split_at", "expires_at", "keep_reason"),
+)
 # Others kill what it needs, too, again and again, on a machine that is busy.
 SETTLED_WITHIN_SECONDS = 300.0
 MOMENT_WITHIN_SECONDS = 12.0
@@ -52,7 +55,13 @@ class World:
     lookout: Lookout
     freezer: Freezer
     templates: tuple[str, ...]
+    admin: Person
     outcomes: Counter[str]
+
+
+Errand = Callable[["Trial", int], list[Fault]]
+"""What a trial has done beside its own story, counted from 1."""
+NONE: Mapping[str, Errand] = {}
 
 
 class Stuck(Exception):
@@ -69,10 +78,10 @@ class Trial:
         seed: int,
         person: Person,
         p4: Perforce,
-        transfer: Callable[[Trial, int], list[Fault]],
+        errands: Mapping[str, Errand] = NONE,
     ) -> None:
         self.world = world
-        self.transfer = transfer
+        self.errands = errands
         self.seed = seed
         self.person = person
         self.p4 = p4
@@ -82,7 +91,7 @@ class Trial:
         self.desk: Desk | None = None
         self.history: list[str] = []
         self.faults: list[Fault] = []
-        self._transfers = 0
+        self._errands_run = 0
 
     def run(self) -> list[Fault]:
         """Do everything; return what was found wrong."""
@@ -93,8 +102,8 @@ class Trial:
                 request = self._next_request()
                 if request is None:
                     break
-                if request[0] == "transfer":
-                    self._transfer()
+                if request[0] in self.errands:
+                    self._run_errand(request[0])
                 else:
                     self._disturbed(*request)
             self._remove()
@@ -169,14 +178,15 @@ class Trial:
         path = f"/workspaces/{self._id}"
         if self.desk is None:
             return []
-        return [(name, "POST", f"{path}/{name}", None) for name in ERRANDS]
+        names = (*ERRANDS, *self.errands)
+        return [(name, "POST", f"{path}/{name}", None) for name in names]
 
-    def _transfer(self) -> None:
-        """Transfer the work where there is a newer snapshot; this one stays."""
-        self._transfers += 1
-        self.history.append("transfer")
-        self._blame(*self.transfer(self, self._transfers))
-        self._judge("transfer")
+    def _run_errand(self, name: str) -> None:
+        """Have what has a story of its own; this one stays as it is."""
+        self._errands_run += 1
+        self.history.append(name)
+        self._blame(*self.errands[name](self, self._errands_run))
+        self._judge(name)
 
     def _retirement(self, *, settles: bool = False) -> tuple[str, str, str, Any]:
         """Return a retirement. One that `settles` is not refused for what it finds."""
@@ -290,11 +300,15 @@ class Trial:
 
     def _interruption(self, name: str) -> tuple[str, str, str, Any] | None:
         """Return a request that crosses the one under way: a change of mind."""
-        if name == "create":
+        if name in ("create", "clone", "recover"):
             return ("cancel", "DELETE", "", None)
         if name == "check":
             return self._retirement()
         path = f"/workspaces/{self._id}"
+        if name == "split" and self.rng.random() < 0.7:
+            return ("stop split", "POST", f"{path}/split/stop", None)
+        if name == "split":
+            return self._retirement()
         if name.startswith("retire"):
             return ("restore", "POST", f"{path}/restore", None)
         if name == "restore":
@@ -306,7 +320,7 @@ class Trial:
     ) -> None:
         if name == "cancel":
             path = f"/workspaces/{self._id}"
-        answer = self.person.ask(
+        answer = self._asker(name).ask(
             method,
             path,
             body,
@@ -326,6 +340,9 @@ class Trial:
                     "site", "template", "snapshot", "owner"
                 ).get(pk=answer.body["id"])
             )
+
+    def _asker(self, name: str) -> Person:
+        return self.person
 
     @property
     def _id(self) -> int:

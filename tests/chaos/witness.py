@@ -21,7 +21,10 @@ from tests.chaos.patience import insist
 Answer = TypeVar("Answer")
 
 TIMEOUT_SECONDS = 30
-VOLUME_FIELDS = "name,uuid,comment,state,nas.path,nas.export_policy.name,clone"
+VOLUME_FIELDS = (
+    "name,uuid,comment,type,state,nas.path,nas.export_policy.name,clone,aggregates,"
+    "movement"
+)
 
 
 class OntapWitness:
