@@ -78,7 +78,6 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.humanize",
     "django.contrib.postgres",
@@ -105,6 +104,10 @@ INSTALLED_APPS = [
     "provisioner.workspaces",
     "provisioner.mirrors",
     "provisioner.copies",
+    "provisioner.sandboxes",
+    "provisioner.recipes",
+    "provisioner.drills",
+    "provisioner.qualification",
     "provisioner.workspace_snapshots",
     "provisioner.rescues",
     "provisioner.leases",
@@ -173,7 +176,7 @@ TEMPLATES = [
 # --- database
 
 DATABASE_URL = _secret("DATABASE_URL")
-# A new connection has to read the catalog anew, so they are kept; one that is dead
+# A new connection has to read the catalog again, so they are kept; one that is dead
 # is noticed before it is used.
 _connection: dict[str, Any] = {"CONN_MAX_AGE": 3600, "CONN_HEALTH_CHECKS": True}
 # A host that vanished sends no reset: a query would wait for it for hours.
@@ -215,6 +218,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # --- accounts
 
 AUTH_USER_MODEL = "accounts.User"
+SESSION_ENGINE = "provisioner.accounts.sessions"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -295,6 +299,10 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
+# Of posted files none is kept, except where a view takes them in itself: anybody could
+# fill the disk.
+FILE_UPLOAD_HANDLERS = ["provisioner.web.files.NoFiles"]
+
 # --- API
 
 REST_FRAMEWORK = {
@@ -336,6 +344,9 @@ SPECTACULAR_SETTINGS = {
         "WorkspacePurpose": "provisioner.workspaces.models.Workspace.Purpose",
         "RoutedPurpose": "provisioner.routing.kinds.Purpose",
         "CeilingPurpose": "provisioner.sites.models.Ceiling.Purpose",
+        "SandboxState": "provisioner.sandboxes.models.Sandbox.State",
+        "QualificationState": "provisioner.qualification.models.QualificationRun.State",
+        "SandboxPurpose": "provisioner.sandboxes.models.Sandbox.Purpose",
         "TemplateState": "provisioner.catalog.models.Template.State",
         "OperationState": "provisioner.engine.models.Operation.State",
         "OperationKind": "provisioner.engine.kinds.choices",
@@ -449,6 +460,9 @@ ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28)
 
 # How many days each command of a Perforce server's log is kept; sums stay.
 SERVER_LOG_DAYS = env.int("SERVER_LOG_DAYS", default=30)
+# How large a log may be that somebody uploads, as it is sent and uncompressed: a day
+# of a busy server, which takes some minutes to read, in one transaction.
+SERVER_LOG_UPLOAD_MB = env.int("SERVER_LOG_UPLOAD_MB", default=8192)
 
 # --- commands of templates and bisections
 

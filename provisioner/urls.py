@@ -36,9 +36,12 @@ from provisioner.notify import urls as notify_urls
 from provisioner.people import urls as people_urls
 from provisioner.pools import urls as pool_urls
 from provisioner.probes import urls as probe_urls
+from provisioner.qualification import urls as qualification_urls
+from provisioner.recipes import urls as recipe_urls
 from provisioner.recovery import urls as recovery_urls
 from provisioner.rescues import urls as rescue_urls
 from provisioner.routing import urls as routing_urls
+from provisioner.sandboxes import urls as sandbox_urls
 from provisioner.server_log import urls as server_log_urls
 from provisioner.single_sign_on import urls as single_sign_on_urls
 from provisioner.sites import urls as site_urls
@@ -74,6 +77,9 @@ FEATURES = (
     pool_urls,
     rescue_urls,
     routing_urls,
+    sandbox_urls,
+    recipe_urls,
+    qualification_urls,
     single_sign_on_urls,
     site_urls,
     storage_urls,

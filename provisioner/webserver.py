@@ -4,7 +4,7 @@ Its command line may say otherwise of each setting. Probes have an address of th
 own where HEALTH_BIND says so: what comes there waits for no other request, since it
 has threads that serve nothing else.
 
-A thread waits for the rest of a large request for seconds alone, for other requests
+A thread waits for the rest of a large request only for seconds, for other requests
 not at all, and not forever for a client that does not read its answer: otherwise
 whoever opens as many connections as there are threads would stop the server.
 
@@ -36,6 +36,9 @@ HEALTH_THREADS = 2
 # one has to come within so many seconds.
 COMES_FIRST_BYTES = 64 * 1024
 READ_WITHIN_SECONDS = 30.0
+# A large one has more time, as long as it comes as fast as this: who sends slower than
+# that could not hold a thread with less.
+SLOWEST_BYTES_A_SECOND = 256 * 1024
 # As long may a client read nothing of its answer.
 UNREAD_SECONDS = 60
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
@@ -119,7 +122,7 @@ def _needed(there: bytes) -> int:
 
 
 class Unreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no types
-    """Reads a request as long as it comes within READ_WITHIN_SECONDS."""
+    """Reads a request as long as it comes within READ_WITHIN_SECONDS, or fast."""
 
     def begin(self) -> None:
         self._ends_at = time.monotonic() + READ_WITHIN_SECONDS
@@ -135,6 +138,7 @@ class Unreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no types
             raise ConnectionResetError(errno.ECONNRESET, "It came too slowly") from late
         finally:
             self.sock.settimeout(timeout)
+        self._ends_at += len(read) / SLOWEST_BYTES_A_SECOND
         return read
 
 

@@ -92,12 +92,18 @@ OF_MINUTES = (
     "e2e/test_every_page.py",
     "e2e/test_journeys.py",
     "engine/test_killed_worker.py",
-    "contract/test_api_schema.py",
-    "rescues/test_downloads.py",
-    "workspaces/test_trash.py",
-    "drift/test_adopting.py",
     "engine/test_fencing.py",
+    "workspaces/test_trash.py",
+    "drift/test_volumes.py",
+    "test_rights.py",
+    "contract/test_api_schema.py",
+    "drift/test_adopting.py",
     "catalog/test_template_build.py",
+    "catalog/test_template_room.py",
+    "rescues/test_downloads.py",
+    "routing/test_routed_in_lab.py",
+    "lab/ontap/test_restart.py",
+    "mirrors/test_homes.py",
     "workspaces/test_retire.py",
     "e2e/test_desks.py",
     "transfer/test_transfer.py",
@@ -105,7 +111,6 @@ OF_MINUTES = (
     "web/test_list_queries.py",
     "e2e/test_examples.py",
     "e2e/test_setup.py",
-    "test_example_feature.py",
 )
 
 # How fast the machine is says nothing about what is tested.
@@ -122,7 +127,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
     Each worker collects all tests and starts a lab, which takes it 15 s of a processor.
     """
-    return 2 * (os.cpu_count() or 1)
+    return 5 * (os.cpu_count() or 1) // 2
 
 
 @pytest.hookimpl(trylast=True)  # once those not asked for are out

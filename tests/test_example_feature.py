@@ -6,9 +6,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.collection import ROOT
 
 
+@pytest.mark.integration
 def test_a_feature_is_added_in_one_folder() -> None:
     """Its own tests pass in an installation that has it."""
     ended = subprocess.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -15,16 +16,18 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command, get_commands
 from django.db.models import JSONField
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT: Path = settings.BASE_DIR
 
 TOP_LEVEL = {
     # what the project is
     *("manage.py", "provisioner", "templates", "static", "requirements.txt"),
-    *("tests", "docker", "README.md"),
+    *("requirements.lock", "tests", "docker", "README.md"),
     # what tools and readers need beside it
     *("pyproject.toml", "Makefile", "CHANGELOG.md", "docs", ".ci", "benchmarks"),
-    *("LICENSE", "NOTICE", "CONTRIBUTING.md"),
+    *("LICENSE", "NOTICE", "CONTRIBUTING.md", "SECURITY.md"),
     ".gitignore",
 }
 
@@ -49,6 +52,7 @@ USES_ITS_OWN_CLOCK = {
     "provisioner/dashboard/offers.py": "the order of a list",
     "provisioner/leases/abandoned.py": "lists: who acts on them asks the database",
     "provisioner/accounts/tokens.py": "says that a token has expired: knox decides",
+    "provisioner/accounts/sessions.py": "spares writes of when a session was used",
     "provisioner/accounts/throttling.py": "spares writes of when a token was used",
     "provisioner/dashboard/spans.py": "the moment that a plot ends with",
     "provisioner/dashboard/queries.py": "the overview",
@@ -161,6 +165,49 @@ def test_every_requirement_is_pinned_and_has_its_reason() -> None:
     assert len(set(names)) == len(names)
 
 
+def test_what_production_installs_is_pinned_by_hash_as_a_whole() -> None:
+    """`make lock` is due after a change of requirements.txt."""
+    wanted = (ROOT / "requirements.txt").read_text().partition("# --- development")[0]
+    asked = [Requirement(line) for line in re.findall(r"^[^#\s]+", wanted, re.M)]
+    locked = {
+        canonicalize_name(name): (version, hashes)
+        for name, version, hashes in re.findall(
+            r"^([^#\s]+)==(\S+) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)",
+            (ROOT / "requirements.lock").read_text(),
+            re.M,
+        )
+    }
+
+    assert len(locked) == (ROOT / "requirements.lock").read_text().count("==")
+    for requirement in asked:
+        version, _ = locked[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), f"{requirement}: make lock"
+    assert needed_by(asked) <= set(locked), "make lock"
+    assert (
+        "--require-hashes -r requirements.lock"
+        in (ROOT / "docker/Dockerfile").read_text()
+    )
+
+
+def needed_by(asked: list[Requirement]) -> set[str]:
+    """Return the names of all that these need, as installed here."""
+    names: set[str] = set()
+    while asked:
+        requirement = asked.pop()
+        name = canonicalize_name(requirement.name)
+        if name in names and not requirement.extras:
+            continue
+        names.add(name)
+        for line in importlib.metadata.requires(name) or ():
+            needs = Requirement(line)
+            extras = requirement.extras or {""}
+            if needs.marker is None or any(
+                needs.marker.evaluate({"extra": extra}) for extra in extras
+            ):
+                asked.append(needs)
+    return names
+
+
 @pytest.mark.usefixtures("_in_git")
 def test_nothing_lies_about_at_the_top() -> None:
     assert {path.split("/")[0] for path in tracked()} <= TOP_LEVEL
@@ -192,11 +239,14 @@ def test_only_settings_read_the_environment() -> None:
 SKIPS = "passes the name over"
 OTHER = "lists no tree of ours"
 LISTS_DIRECTORIES = {
+    "gateways/hosts/checkpoint_files.py:database_bytes": "adds up files db.* alone",
     "gateways/hosts/clearing.py:_entries": SKIPS,
     "gateways/hosts/descent.py:_listed": SKIPS,
     "gateways/hosts/file_digests.py:_descend": SKIPS,
     "gateways/hosts/log_files.py:close_logs": OTHER,
     "gateways/hosts/mounts.py:is_visible": "forgets the names at once",
+    "gateways/hosts/p4d.py": "reads /proc",
+    "gateways/hosts/page_cache.py:forget": SKIPS,
     "gateways/hosts/recency.py:_below": SKIPS,
     "gateways/hosts/recency.py:_check_files_in": "takes files alone",
     "gateways/hosts/rescues/place.py:_prepare": OTHER,

@@ -19,7 +19,10 @@ from provisioner.accounts.models import User
 from provisioner.accounts.permissions import PERMISSIONS, Role, Verb, may, roles_towards
 from provisioner.engine.queries import operations_visible_to
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.permissions import (
+    can_change_workspace,
+    can_clone_workspace,
+)
 from provisioner.workspaces.queries import workspaces_visible_to
 from tests.support.factories import UserFactory
 from tests.support.module_rows import written_once
@@ -41,9 +44,11 @@ from tests.support.undoing import undone
 __all__ = ["people", "shared_workspace", "world", "written", "written_once"]
 
 SEE, CHANGE, VISIT = Verb.SEE_WORKSPACE, Verb.CHANGE_WORKSPACE, Verb.VISIT
+CLONE = Verb.CLONE_WORKSPACE
 ADMINISTER, HOOK = Verb.ADMINISTER, Verb.CHANGE_WEBHOOK
 TEMPLATE = Verb.CHANGE_TEMPLATE
 SEE_BISECTION = Verb.SEE_BISECTION
+SANDBOX = Verb.CHANGE_SANDBOX
 
 # What no code asks of the table: middleware and queries answer it.
 KNOCK = "ask whether it lives, sign in, read the schema"
@@ -53,6 +58,10 @@ RIGHTS: dict[str, frozenset[Role]] = {
     KNOCK: frozenset(Role),
     GET: PERMISSIONS[VISIT],
 }
+
+# What has nothing to do with one workspace, and who is nobody else to it.
+GENERAL = (KNOCK, VISIT, ADMINISTER)
+TOWARDS_A_WORKSPACE = (Role.TEAM_MATE, Role.READER, Role.CLONER)
 
 # That there is something to do is no secret: who may not is told so.
 SEEN_BY_ALL = (ADMINISTER, TEMPLATE)
@@ -91,7 +100,7 @@ PAGES: dict[str, dict[str, str]] = {
     "workspace-check": {"get": CHANGE, "post": CHANGE},
     "workspace-transfer-abort": {"post": CHANGE},
     "workspace-split": {"get": CHANGE, "post": CHANGE},
-    "workspace-clone": {"get": CHANGE, "post": CHANGE},
+    "workspace-clone": {"get": CLONE, "post": CLONE},
     "workspace-split-stop": {"post": CHANGE},
     "workspace-extend": {"get": CHANGE, "post": CHANGE},
     "workspace-keep": {"get": CHANGE, "post": CHANGE},
@@ -118,8 +127,11 @@ PAGES: dict[str, dict[str, str]] = {
     "workspace-snapshot": {"get": CHANGE, "post": CHANGE},
     "workspace-snapshot-compare": {"post": CHANGE},
     "workspace-snapshot-restore": {"get": CHANGE, "post": CHANGE},
+    "workspace-snapshot-retry": {"post": CHANGE},
     "split-policy-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "template-move": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-move-pause": {"post": ADMINISTER},
+    "template-move-resume": {"post": ADMINISTER},
     "template-move-stop": {"post": ADMINISTER},
     "ceiling-list": {"get": ADMINISTER},
     "ceiling-edit": {"get": ADMINISTER, "post": ADMINISTER},
@@ -156,6 +168,9 @@ PAGES: dict[str, dict[str, str]] = {
     "my-list-columns": {"post": VISIT},
     "my-view-save": {"post": VISIT},
     "my-view-delete": {"post": VISIT},
+    "my-session-list": {"get": VISIT, "post": VISIT},
+    "my-session-end": {"post": VISIT},
+    "my-sessions-end-others": {"post": VISIT},
     "token-list": {"get": VISIT, "post": VISIT},
     "token-everybody-list": {"get": ADMINISTER, "post": ADMINISTER},
     "token-revoke": {"post": VISIT},
@@ -187,17 +202,60 @@ PAGES: dict[str, dict[str, str]] = {
     "workspace-copy-now": {"post": CHANGE},
     "workspace-copy-restore": {"get": CHANGE, "post": CHANGE},
     "server-load": {"get": ADMINISTER},
+    "server-load-waits": {"get": ADMINISTER},
+    "server-load-locks": {"get": ADMINISTER},
+    "server-load-lapses": {"get": ADMINISTER},
+    "server-load-polling": {"get": ADMINISTER},
+    "server-table-use-list": {"get": ADMINISTER},
     "server-log-list": {"get": ADMINISTER},
     "server-log-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "server-log-upload": {"get": ADMINISTER, "post": ADMINISTER},
+    "server-message-list": {"get": ADMINISTER},
     "server-command-list": {"get": ADMINISTER},
+    "server-command-detail": {"get": ADMINISTER},
     "process-list": {"get": ADMINISTER},
     "probe-list": {"get": ADMINISTER},
-    "comparison": {"get": ADMINISTER},
+    "comparison": {"get": ADMINISTER, "post": ADMINISTER},
     "moment-list": {"get": ADMINISTER, "post": ADMINISTER},
     "moment-delete": {"post": ADMINISTER},
     "probe-plan-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "checkpoint-list": {"get": ADMINISTER},
+    "checkpoint-plan-edit": {"get": ADMINISTER, "post": ADMINISTER},
+    "checkpoint-make": {"post": ADMINISTER},
+    "verification-list": {"get": VISIT},
+    "verification-detail": {"get": SANDBOX},
+    "sandbox-list": {"get": VISIT},
+    "sandbox-create": {"get": VISIT, "post": VISIT},
+    "sandbox-detail": {"get": SANDBOX},
+    "sandbox-progress": {"get": SANDBOX},
+    "sandbox-extend": {"get": SANDBOX, "post": SANDBOX},
+    "sandbox-retire": {"get": SANDBOX, "post": SANDBOX},
+    "sandbox-start": {"post": SANDBOX},
+    "sandbox-retry": {"post": SANDBOX},
+    "sandbox-setup": {"get": ADMINISTER},
+    "qualification-list": {"get": VISIT},
+    "qualification-create": {"get": VISIT, "post": VISIT},
+    "qualification-compare": {"get": VISIT},
+    "qualification-detail": {"get": SANDBOX},
+    "qualification-progress": {"get": SANDBOX},
+    "qualification-report": {"get": SANDBOX},
+    "qualification-csv": {"get": SANDBOX},
+    "qualification-log": {"get": SANDBOX},
+    "qualification-retry": {"post": SANDBOX},
+    "server-volumes": {"get": ADMINISTER, "post": ADMINISTER},
+    "p4d-version-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "p4d-version-delete": {"post": ADMINISTER},
+    "sandbox-host-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "sandbox-host-delete": {"post": ADMINISTER},
+    "sandbox-policy-create": {"get": ADMINISTER, "post": ADMINISTER},
+    "sandbox-policy-delete": {"post": ADMINISTER},
     "configuration-list": {"get": ADMINISTER},
     "orphan-list": {"get": ADMINISTER},
+    "advice-list": {"get": ADMINISTER},
+    "advice-rule": {"get": ADMINISTER, "post": ADMINISTER},
+    "program-releases": {"get": ADMINISTER},
+    "program-release": {"get": ADMINISTER, "post": ADMINISTER},
+    "program-ask": {"post": ADMINISTER},
     "program-list": {"get": ADMINISTER},
     "orphan-rule": {"get": ADMINISTER, "post": ADMINISTER},
     "orphan-end": {"post": ADMINISTER},
@@ -212,6 +270,8 @@ PAGES: dict[str, dict[str, str]] = {
     "person-password": {"get": ADMINISTER, "post": ADMINISTER},
     "person-close": {"get": ADMINISTER, "post": ADMINISTER},
     "person-reopen": {"post": ADMINISTER},
+    "person-session-end": {"post": ADMINISTER},
+    "person-sessions-end": {"post": ADMINISTER},
     "person-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "team-list": {"get": ADMINISTER},
     "team-create": {"get": ADMINISTER, "post": ADMINISTER},
@@ -296,8 +356,9 @@ API: dict[str, dict[str, str]] = {
     "workspace-snapshot-snapshots": {"get": SEE},
     "workspace-snapshot-compare": {"post": CHANGE},
     "workspace-snapshot-restore-snapshot": {"post": CHANGE},
+    "workspace-snapshot-retry-snapshot": {"post": CHANGE},
     "workspace-snapshot-take-back": {"post": CHANGE},
-    "workspace-cloning-clone": {"post": CHANGE},
+    "workspace-cloning-clone": {"post": CLONE},
     "held-snapshot-list": {"get": ADMINISTER},
     "data-reduction-list": {"get": ADMINISTER},
     "dedupe-plan-list": {"get": ADMINISTER},
@@ -307,6 +368,7 @@ API: dict[str, dict[str, str]] = {
     "moment-list": {"get": ADMINISTER, "post": ADMINISTER},
     "moment-detail": {"delete": ADMINISTER},
     "comparison-list": {"get": ADMINISTER},
+    "report-mail-list": {"get": ADMINISTER, "post": ADMINISTER},
     "probe-plan-detail": {"patch": ADMINISTER},
     "probe-time-list": {"get": ADMINISTER},
     "probe-week-list": {"get": ADMINISTER},
@@ -314,6 +376,8 @@ API: dict[str, dict[str, str]] = {
     "ceiling-list": {"get": ADMINISTER, "post": ADMINISTER},
     "volume-policy-list": {"get": ADMINISTER, "post": ADMINISTER},
     "template-move-move": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-move-pause-move": {"post": ADMINISTER},
+    "template-move-resume-move": {"post": ADMINISTER},
     "template-move-stop-move": {"post": ADMINISTER},
     "workspace-split-split": {"get": CHANGE, "post": CHANGE},
     "workspace-split-stop-split": {"post": CHANGE},
@@ -342,12 +406,49 @@ API: dict[str, dict[str, str]] = {
     "workspace-copy-list": {"get": VISIT},
     "workspace-copy-detail": {"get": SEE},
     "workspace-copy-transfer": {"post": CHANGE},
+    "checkpoint-list": {"get": ADMINISTER},
+    "checkpoint-plan-list": {"get": ADMINISTER},
+    "checkpoint-plan-detail": {"patch": ADMINISTER},
+    "verification-list": {"get": VISIT},
+    "verification-detail": {"get": SANDBOX},
+    "verification-damaged": {"get": SANDBOX},
+    "sandbox-list": {"get": VISIT, "post": VISIT},
+    "sandbox-detail": {"get": SANDBOX},
+    "sandbox-extend": {"post": SANDBOX},
+    "sandbox-retire": {"post": SANDBOX},
+    "sandbox-start": {"post": SANDBOX},
+    "sandbox-retry": {"post": SANDBOX},
+    "qualification-run-list": {"get": VISIT, "post": VISIT},
+    "qualification-run-detail": {"get": SANDBOX},
+    "qualification-run-retry": {"post": SANDBOX},
+    "server-volumes-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "p4d-version-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "p4d-version-detail": {"delete": ADMINISTER},
+    "sandbox-host-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "sandbox-host-detail": {"delete": ADMINISTER},
+    "sandbox-policy-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "sandbox-policy-detail": {"delete": ADMINISTER},
     "configuration-list": {"get": ADMINISTER},
     "server-load-list": {"get": ADMINISTER},
+    "server-lock-wait-list": {"get": ADMINISTER},
+    "server-lock-list": {"get": ADMINISTER},
+    "server-polling-list": {"get": ADMINISTER},
+    "server-checkpoint-list": {"get": ADMINISTER},
+    "server-table-use-list": {"get": ADMINISTER},
     "server-log-list": {"get": ADMINISTER},
     "server-log-detail": {"patch": ADMINISTER},
+    "server-log-upload-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "server-log-upload-detail": {"get": ADMINISTER},
+    "server-message-list": {"get": ADMINISTER},
     "server-command-list": {"get": ADMINISTER},
+    "server-command-detail": {"get": ADMINISTER},
     "orphan-rule-list": {"get": ADMINISTER},
+    "perforce-client-list": {"get": ADMINISTER},
+    "advice-rule-list": {"get": ADMINISTER},
+    "advice-rule-detail": {"patch": ADMINISTER},
+    "program-release-list": {"get": ADMINISTER},
+    "program-release-detail": {"patch": ADMINISTER},
+    "program-release-ask": {"post": ADMINISTER},
     "program-list": {"get": ADMINISTER},
     "orphan-rule-detail": {"patch": ADMINISTER},
     "orphan-rule-end": {"post": ADMINISTER},
@@ -397,6 +498,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "workspace-lease-keep": {"reason": "Because."},
     "workspace-snapshot-compare": {"snapshot": 1},
     "workspace-snapshot-restore-snapshot": {"snapshot": 1},
+    "workspace-snapshot-retry-snapshot": {"snapshot": 1},
     "workspace-snapshot-take-back": {"snapshot": 1, "path": "a"},
     "template-refresh": {"mode": "manual"},
     "template-detail": {"title": "Main line"},
@@ -406,6 +508,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "perforce-server-pause": {"reason": "A checkpoint."},
     "abandoned-notify": {"workspaces": [1]},
     "copy-rule-list": {"mirror": 1},
+    "sandbox-extend": {"hours": 1},
     "workspace-recovery-recover": {"site": "bangalore"},
     "bisection-verdict": {"change": 1, "verdict": "good"},
     "abandoned-retire": {"workspaces": [1], "preview": True},
@@ -413,9 +516,12 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 FOR_PROGRAMS = {"metrics"}  # they cannot sign in on a page
 # A token makes no token; of a build without output there is nothing to download; the
-# token in the addresses is nobody's; and here no provider is there to sign in at.
+# token and the session in the addresses are nobody's; and here no provider is there to
+# sign in at.
 WITH_SESSION = {("token-list", "post")}
 MAY_BE_EMPTY = {
+    "my-session-end",
+    "person-session-end",
     "single-sign-on",
     "single-sign-on-callback",
     "operation-step-log-download",
@@ -467,9 +573,14 @@ def rows(table: dict[str, dict[str, str]]) -> list[Any]:
     ]
 
 
-def in_order(people: People) -> Iterator[tuple[str, User | None]]:
-    """Yield everybody; what one of them did is undone before the next."""
+def in_order(people: People, verb: str) -> Iterator[tuple[str, User | None]]:
+    """Yield everybody; what one of them did is undone before the next.
+
+    Who has a role towards the workspace alone is a stranger to all else.
+    """
     for name, user in people.items():
+        if verb in GENERAL and ROLES[name] in TOWARDS_A_WORKSPACE:
+            continue
         with undone():
             yield name, user
 
@@ -491,7 +602,7 @@ def test_pages_keep_to_the_table(
     world: World,
 ) -> None:
     address = address_of(name, prefix="", numbers=world.numbers)
-    for who, user in in_order(world.people):
+    for who, user in in_order(world.people, verb):
         browser = Client()
         browser.cookies = world.cookies[who]
 
@@ -508,7 +619,7 @@ def test_pages_keep_to_the_table(
         elif user is None:
             assert answer.status_code == 302, seen
             assert "/login/" in seen[2], seen
-        elif verb == CHANGE and is_allowed(who, seen_by(name)):
+        elif verb in (CHANGE, CLONE) and is_allowed(who, seen_by(name)):
             assert answer.status_code == 403, seen
         else:
             assert answer.status_code == (403 if verb in SEEN_BY_ALL else 404), seen
@@ -522,7 +633,7 @@ def test_the_api_keeps_to_the_table(
     world: World,
 ) -> None:
     address = address_of(name, prefix="api/", numbers=world.numbers)
-    for who, user in in_order(world.people):
+    for who, user in in_order(world.people, verb):
         client = Client()
         headers = {}
         if name == "docs" or (name, method) in WITH_SESSION:
@@ -544,7 +655,9 @@ def test_the_api_keeps_to_the_table(
             ), seen
         elif user is None:
             assert answer.status_code == (302 if name == "docs" else 401), seen
-        elif verb in SEEN_BY_ALL or (verb == CHANGE and is_allowed(who, seen_by(name))):
+        elif verb in SEEN_BY_ALL or (
+            verb in (CHANGE, CLONE) and is_allowed(who, seen_by(name))
+        ):
             assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
         else:
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
@@ -576,6 +689,7 @@ def test_everybody_plays_the_part_they_should(
         may_see = workspaces_visible_to(user).filter(pk=shared_workspace.pk).exists()
         assert may_see == is_allowed(who, SEE)
         assert can_change_workspace(user, shared_workspace) == is_allowed(who, CHANGE)
+        assert can_clone_workspace(user, shared_workspace) == is_allowed(who, CLONE)
         assert may(user, ADMINISTER) == is_allowed(who, ADMINISTER)
 
 
@@ -599,7 +713,7 @@ def test_everybody_sees_their_own_of_their_team_and_what_is_shared(
             for each in workspaces
             if user.is_administrator
             or each.owner in mates
-            or (user == people["dave"] and each == shared_workspace)
+            or (user in (people["dave"], people["erin"]) and each == shared_workspace)
         }
         listed = workspaces_visible_to(user).values_list("pk", flat=True)
         assert sorted(listed) == sorted(expected)

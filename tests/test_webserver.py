@@ -135,6 +135,7 @@ HALF_A_REQUEST = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("half", HALF_A_REQUEST.values(), ids=HALF_A_REQUEST)
 def test_requests_that_come_slowly_take_no_thread(web: Web, half: bytes) -> None:
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Every refusal becomes {"detail": sentence, "code": stable word}, here alone."""
+"""Every refusal becomes {"detail": sentence, "code": stable word}, only here."""
 
 from __future__ import annotations
 

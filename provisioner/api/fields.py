@@ -86,7 +86,7 @@ _fields_of: dict[type, dict[str, Any]] = {}
 
 class WorkedOutOnce(serializers.Serializer[Any]):
     # For a serializer that each answer needs: its fields are copies. Django REST
-    # framework works them out for each object anew, from the model and by calling what
+    # framework works them out again for each object, from the model and by calling what
     # made them; that takes longer than all that they then do. (No docstring: it would
     # be taken for that of the serializer.)
 

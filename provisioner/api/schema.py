@@ -82,16 +82,20 @@ def described(
     also: Mapping[int, type[Serializer[Any]]] | None = None,
     refused: Sequence[int] = (),
     parameters: Sequence[OpenApiParameter | type[Serializer[Any]]] = (),
-    body: type[Serializer[Any]] | None = None,
+    body: type[Serializer[Any]] | OpenApiTypes | None = None,
+    body_type: str = "",
     operation_id: str | None = None,
     by_anybody: bool = False,
     examples: Sequence[OpenApiExample] = (),
 ) -> Callable[[Any], Any]:
     """Describe an operation of the API, with every answer that it can give.
 
+    `body_type` is the media type of a body that is not JSON.
+
     With `examples`, the common refusals get examples, too.
     """
-    statuses = {401, 429, 503, *refused, *(WITH_BODY if body else ())}
+    is_json = body is not None and not body_type
+    statuses = {401, 429, 503, *refused, *(WITH_BODY if is_json else ())}
     if examples:
         examples = [*examples, *refusals_of(statuses)]
     if status in (201, 202):
@@ -102,7 +106,7 @@ def described(
         summary=summary,
         auth=[] if by_anybody else None,
         description=description or None,
-        request=body,
+        request={body_type: body} if body_type else body,
         parameters=list(parameters),
         examples=list(examples),
         responses={

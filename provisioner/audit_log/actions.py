@@ -27,6 +27,8 @@ _KINDS = {
     "bisect.bisection": Event.SubjectKind.BISECTION,
     "mirrors.mirror": Event.SubjectKind.MIRROR,
     "copies.workspacecopy": Event.SubjectKind.COPY,
+    "sandboxes.sandbox": Event.SubjectKind.SANDBOX,
+    "qualification.qualificationrun": Event.SubjectKind.QUALIFICATION,
 }
 """Kinds of subjects, by the labels of their models."""
 

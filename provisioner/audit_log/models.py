@@ -40,6 +40,8 @@ class Event(models.Model):
         BISECTION = "bisection", "Bisection"
         MIRROR = "mirror", "Mirror"
         COPY = "copy", "Copy of a workspace"
+        SANDBOX = "sandbox", "Sandbox"
+        QUALIFICATION = "qualification", "Qualification run"
 
     at = models.DateTimeField(db_default=Now(), editable=False)
     kind = models.CharField(max_length=60)

@@ -359,7 +359,13 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         raise NoSnapshot(template=template.name)
     site = template.site
     snapshot = snapshot_to_clone(template, nearest, site=site)
-    check_admission(by=owner, template=template, snapshot=snapshot, site=site)
+    check_admission(
+        by=owner,
+        template=template,
+        snapshot=snapshot,
+        site=site,
+        purpose=PURPOSE,
+    )
     if bisection.command:
         _check_commands(owner)
     workspace = insert_with_usual_lease(

@@ -90,7 +90,7 @@ def is_pinned_by(user: User) -> Exists | Value:
 def templates_ever(user: User) -> QuerySet[Template]:
     """Return the templates to choose from and those that were deleted."""
     templates = Template.with_deleted.filter(in_scope(user, by="pk"))
-    # Few are routed or archived: by and to whom is read for those alone.
+    # Few are routed or archived: by and to whom is read only for those.
     return templates.select_related("site__perforce_server", "owner")
 
 

@@ -1,4 +1,4 @@
-"""Decide when a template is refreshed, from values alone."""
+"""Decide when a template is refreshed, from values only."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import datetime as dt
+from collections.abc import Iterable
 from typing import Any
 
 from provisioner.accounts.models import User
@@ -49,11 +50,28 @@ def wanted_settings(
     return VolumeSettings(**merged)
 
 
+def in_force_since(
+    template: Template, policies: Iterable[VolumePolicy]
+) -> dt.datetime | None:
+    """Return since when a template's volume has what the policies say.
+
+    None while one was not applied yet, and where there are none.
+    """
+    times = [p.applied_at for p in policies if p.template_id in (None, template.pk)]
+    known = [time for time in times if time is not None]
+    return max(known) if known and len(known) == len(times) else None
+
+
 def size_with_headroom(
-    template: Template, policies: Iterable[VolumePolicy], *, is_for_builds: bool
+    template: Template, policies: Iterable[VolumePolicy], *, is_for_builds: bool | None
 ) -> int:
-    """Return the size of a new clone: that of its template's volume, and headroom."""
-    percent: int = _merged(template, policies).get(HEADROOMS[is_for_builds], 0)
+    """Return the size of a new clone: that of its template's volume, and headroom.
+
+    None: the least that a clone has for any purpose.
+    """
+    merged = _merged(template, policies)
+    asked = HEADROOMS if is_for_builds is None else [HEADROOMS[is_for_builds]]
+    percent = min(int(merged.get(name, 0)) for name in asked)
     return template.clone_size_bytes * (100 + percent) // 100
 
 
@@ -96,23 +114,35 @@ def ensure_settings(
     record_event(
         template,
         kind="template_volume_settings",
-        message=f"Set in ONTAP for its volume: {', '.join(_said(lacking))}.",
+        message=f"Set in ONTAP for its volume: {settings_text(lacking)}.",
         actor=actor,
     )
 
 
-def _said(settings: VolumeSettings) -> Iterator[str]:
+def settings_text(settings: VolumeSettings) -> str:
+    """Return settings of a volume as people read them, in a row."""
+    return ", ".join(
+        f"{value} {name}" if name == "inodes" else f"{name} {value}"
+        for name, value in setting_texts(settings).items()
+    )
+
+
+def setting_texts(settings: VolumeSettings) -> dict[str, str]:
+    """Return the values of settings as text, by their names for people."""
+    texts: dict[str, str] = {}
     if settings.autosize_mode is not None:
-        yield f"autosize {VolumePolicy.Autosize(settings.autosize_mode).label.lower()}"
+        mode = VolumePolicy.Autosize(settings.autosize_mode)
+        texts["autosize"] = mode.label.lower()
     if settings.autosize_max_bytes is not None:
-        yield f"autosize up to {size_text(settings.autosize_max_bytes)}"
+        texts["autosize up to"] = size_text(settings.autosize_max_bytes)
     if settings.snapshot_reserve_percent is not None:
-        yield f"snapshot reserve {settings.snapshot_reserve_percent} %"
+        texts["snapshot reserve"] = f"{settings.snapshot_reserve_percent} %"
     if settings.guarantee is not None:
-        yield f"guarantee {settings.guarantee}"
+        texts["guarantee"] = settings.guarantee
     if settings.fractional_reserve is not None:
-        yield f"fractional reserve {settings.fractional_reserve} %"
+        texts["fractional reserve"] = f"{settings.fractional_reserve} %"
     if settings.security_style is not None:
-        yield f"security style {settings.security_style}"
+        texts["security style"] = settings.security_style
     if settings.max_inodes is not None:
-        yield f"{settings.max_inodes:,} inodes"
+        texts["inodes"] = f"{settings.max_inodes:,}"
+    return texts

@@ -72,6 +72,7 @@ HOLD_SECONDS = 30  # below what proxies usually allow an answer
 POLL_EVERY_SECONDS = 2  # where somebody watches
 ANSWER_WITHIN_SECONDS = 30
 COMPLETE_WITHIN_SECONDS = 3
+UPLOAD_ANSWER_WITHIN_SECONDS = 300
 BLOCK_BYTES = 1024 * 1024
 LONGEST_PAUSE_SECONDS = 10.0
 MOVING = {"provisioning", "retiring", "restoring", "purging"}
@@ -413,6 +414,25 @@ class Server:
             raise Later("The download was broken off. Try again.")
         return digest.hexdigest()
 
+    def upload(self, path: str, query: Json, file: IO[bytes]) -> Json:
+        """Send a file as the body, piece by piece; return the answer.
+
+        Raises: Stop.
+        """
+        size = os.fstat(file.fileno()).st_size
+        headers = {
+            **self._headers(None, ""),
+            "Content-Type": "application/octet-stream",
+            "Content-Length": str(size),
+        }
+        request = urllib.request.Request(  # noqa: S310 - http(s), see normal_address
+            f"{self.address}/api/v1/{path}?{urlencode(query)}",
+            data=file,
+            headers=headers,
+            method="POST",
+        )
+        return self._once(request, timeout=UPLOAD_ANSWER_WITHIN_SECONDS)
+
     def _headers(self, data: bytes | None, key: str) -> dict[str, str]:
         headers = {
             "Accept": "application/json",
@@ -437,7 +457,7 @@ class Server:
             self._refuse(status, error.headers, as_json(raw))
         except (OSError, http.client.HTTPException) as error:
             self._give_up(getattr(error, "reason", error))
-        body = as_json(raw)
+        body = {} if status == 204 else as_json(raw)
         if body is None:
             raise self._stranger(status)
         return body
@@ -1669,6 +1689,215 @@ def dedupe_plan_row(plan: Json) -> list[Any]:
     ]
 
 
+def run_sandboxes(args: argparse.Namespace) -> None:
+    """List sandboxes of Perforce servers: one's own, administrators all."""
+    found = all_pages(server_of(args), "sandboxes", {"limit": 200})
+    if args.json:
+        print_json(found)
+    elif found:
+        heading = ["NAME", "COPY OF", "STATE", "P4PORT", "P4D", "OWNER", "ENDS"]
+        print_table([heading, *map(sandbox_row, found)])
+    else:
+        tell("No sandboxes.")
+
+
+def sandbox_row(sandbox: Json) -> list[Any]:
+    return [
+        *(sandbox["name"], sandbox["server"], sandbox["state"], sandbox["p4port"]),
+        *(sandbox["release"], sandbox["owner"], local_time(sandbox["expires_at"])),
+        sandbox["status_message"],
+    ]
+
+
+def run_sandbox(args: argparse.Namespace) -> None:
+    """Create a sandbox, show it, or do something with it.
+
+    Raises: Stop if there is none of the name, or it is refused.
+    """
+    server = server_of(args)
+    if args.what == "create":
+        sandbox = create_sandbox(server, args)
+        where = f"sandboxes/{sandbox['id']}"
+    else:
+        named = all_pages(server, "sandboxes", {"limit": 200})
+        found = next((each for each in named if each["name"] == args.name), None)
+        if found is None:
+            sentence = f"There is no sandbox “{args.name}” for you to see."
+            raise Stop(NOT_FOUND, sentence)
+        sandbox, where = found, f"sandboxes/{found['id']}"
+    if args.what == "extend":
+        sandbox = server.ask("POST", f"{where}/extend", body={"hours": args.hours})
+    elif args.what in ("retire", "start", "retry"):
+        is_retirement = args.what == "retire"
+        body = {"without_host": args.without_host} if is_retirement else None
+        operation = server.ask("POST", f"{where}/{args.what}", body=body)
+        doing, done = SANDBOX_WORDS[args.what]
+        said = (f"{args.name} is", doing, done)
+        follow_operation(server, args, operation, said=said)
+        return
+    if args.what == "create" and args.wait is not False:
+        sandbox = settle_sandbox(server, sandbox, timeout=args.timeout)
+    if args.json:
+        print_json(sandbox)
+    else:
+        print_sandbox(sandbox)
+
+
+SANDBOX_WORDS = {
+    "retire": ("being retired", "gone"),
+    "start": ("being started", "ready"),
+    "retry": ("being tried again", "done"),
+}
+
+
+def create_sandbox(server: Server, args: argparse.Namespace) -> Json:
+    if args.of is None or args.version is None or args.host is None:
+        raise Stop(
+            USAGE, "“cloneyard sandbox create” needs --of, --version and --host."
+        )
+    body = {
+        "name": args.name,
+        "server": id_or_name(args.of),
+        "host": id_or_name(args.host),
+        "version": args.version,
+        "purpose": args.purpose,
+        "hours": args.hours,
+    }
+    if args.reason:
+        body["reason"] = args.reason
+    return server.ask("POST", "sandboxes", body=body, is_repeatable=False)
+
+
+def settle_sandbox(server: Server, sandbox: Json, *, timeout: float) -> Json:
+    """Wait until a sandbox is ready. Raises: Stop if it failed, or takes longer."""
+    line, ends = ProgressLine(), time.monotonic() + timeout
+    try:
+        while sandbox["state"] == "creating":
+            if time.monotonic() > ends:
+                raise Stop(UNDER_WAY, f"{sandbox['name']} is still being made.")
+            line.say(f"{sandbox['name']} is being made")
+            time.sleep(POLL_EVERY_SECONDS)
+            sandbox = server.ask("GET", f"sandboxes/{sandbox['id']}")
+    finally:
+        line.clear()
+    if sandbox["state"] != "ready":
+        raise Stop(FAILED, sandbox["status_message"], sandbox)
+    return sandbox
+
+
+def print_sandbox(sandbox: Json) -> None:
+    keys = ("name", "server", "state", "p4port", "release", "server_id", "consistency")
+    rows = [[key.replace("_", " "), sandbox[key]] for key in keys if sandbox[key]]
+    rows.append(["ends", local_time(sandbox["expires_at"])])
+    if sandbox["status_message"]:
+        rows.append(["why", sandbox["status_message"]])
+    print_table(rows)
+    for said in sandbox["defanged"]:
+        print(plain(said))
+
+
+def run_snapshot_policies(args: argparse.Namespace) -> None:
+    """List how many snapshots are kept of workspaces; set a policy, or delete one."""
+    server = server_of(args)
+    if args.delete is not None:
+        server.ask("DELETE", f"snapshot-policies/{args.delete}")
+        tell(f"Policy {args.delete} was deleted.")
+        return
+    numbers = {
+        **{"hourly": args.hourly, "daily": args.daily},
+        "max_percent": args.max_percent,
+    }
+    body: Json = {
+        name: number for name, number in numbers.items() if number is not None
+    }
+    if body and args.site is None:
+        raise Stop(USAGE, "Name the site whose policy is set.")
+    if not body and (args.template or args.purpose):
+        raise Stop(USAGE, "Say what is kept: --hourly N, --daily N, --max-percent N.")
+    if body:
+        body.update(site=args.site, purpose=args.purpose or "")
+        if args.template is not None:
+            body["template"] = find_template(server, args)["id"]
+        policies = [server.ask("POST", "snapshot-policies", body=body)]
+    else:
+        policies = server.ask("GET", "snapshot-policies")["results"]
+        if args.site is not None:
+            policies = [policy for policy in policies if policy["site"] == args.site]
+    if args.json:
+        print_json(policies)
+    elif policies:
+        heading = ["ID", "SITE", "TEMPLATE", "PURPOSE", "HOURLY", "DAILY", "SPACE"]
+        print_table([heading, *map(snapshot_policy_row, policies)])
+    else:
+        tell("No policies: no snapshots are taken of workspaces.")
+
+
+def snapshot_policy_row(policy: Json) -> list[Any]:
+    percent = policy.get("max_percent")  # which older servers do not say
+    return [
+        *(policy["id"], policy["site"], policy["template"] or "all"),
+        *(policy["purpose"] or "all", policy["hourly"], policy["daily"]),
+        f"{percent} %" if percent else "-",
+    ]
+
+
+def run_upload_log(args: argparse.Namespace) -> None:
+    """Send a log of a Perforce server, and wait until it is read."""
+    server = server_of(args)
+    path = Path(args.file)
+    try:
+        with path.open("rb") as file:
+            query = {"server": args.of, "name": path.name}
+            upload = server.upload("server-log-uploads", query, file)
+    except OSError as error:
+        raise Stop(USAGE, f"{path}: {error.strerror}.") from None
+    line, ends = ProgressLine(), time.monotonic() + args.timeout
+    try:
+        while upload["state"] == "waiting" and args.wait is not False:
+            if time.monotonic() > ends:
+                raise Stop(UNDER_WAY, f"{upload['name']} is still being read.")
+            line.say(f"{upload['name']} is being read")
+            time.sleep(POLL_EVERY_SECONDS)
+            upload = server.ask("GET", f"server-log-uploads/{upload['id']}")
+    finally:
+        line.clear()
+    if upload["state"] == "refused":
+        raise Stop(REFUSED, upload["message"], upload)
+    if args.json:
+        print_json(upload)
+    else:
+        print(upload["message"] or f"{upload['name']} is uploaded. A worker reads it.")
+
+
+def run_processes(args: argparse.Namespace) -> None:
+    """List processes of Perforce servers, longest first; or end one."""
+    server = server_of(args)
+    if args.end is not None:
+        ending = server.ask("POST", f"processes/{args.end}/end")
+        if args.json:
+            print_json(ending)
+        else:
+            what = f"{ending['command']} of {ending['user']}"
+            where = f"{ending['number']} at {ending['server']}"
+            print(f"Process {where}, {what}, is being ended.")
+        return
+    asked = {"server": args.of, "user": args.user, "at_least": args.at_least}
+    query: Json = {name: value for name, value in asked.items() if value is not None}
+    found = all_pages(server, "processes", {**query, "limit": 200})
+    if args.json:
+        print_json(found)
+    elif found:
+        heading = ["ID", "SERVER", "NUMBER", "STATE", "USER", "COMMAND", "STARTED"]
+        print_table([heading, *map(process_row, found)])
+    else:
+        tell("No processes.")
+
+
+def process_row(process: Json) -> list[Any]:
+    names = ("id", "server", "number", "state", "user", "command")
+    return [*(process[name] for name in names), local_time(process["started_at"])]
+
+
 def sites_of_templates(server: Server) -> list[Json]:
     templates = all_pages(server, "templates", {"limit": 200})
     return [{"name": name} for name in sorted({each["site"] for each in templates})]
@@ -2207,6 +2436,75 @@ def make_parser() -> Parser:
             const=is_on,
             help=f"switch it {name[2:]}",
         )
+    add("sandboxes", run_sandboxes, "list sandboxes of Perforce servers")
+    sandbox = add(
+        "sandbox",
+        run_sandbox,
+        "create, show, extend, start, retry or retire a sandbox of a Perforce server",
+        asking,
+    )
+    sandbox.add_argument(
+        "what",
+        choices=["create", "show", "extend", "start", "retry", "retire"],
+        metavar="WHAT",
+        help="create, show, extend, start (again), retry, retire",
+    )
+    sandbox.add_argument("name", type=word, help="its name")
+    sandbox.add_argument(
+        "--of", metavar="SERVER", type=word, help="what it is a copy of"
+    )
+    sandbox.add_argument(
+        "--version", metavar="RELEASE", type=word, help="of p4d, such as 2024.2"
+    )
+    sandbox.add_argument("--host", type=word, help="where its server runs")
+    sandbox.add_argument(
+        "--purpose", choices=["patch", "diagnose", "upgrade"], default="diagnose"
+    )
+    sandbox.add_argument(
+        "--hours", metavar="N", type=int, default=8, help="how long, from now"
+    )
+    sandbox.add_argument("--reason", default="", help="such as a support case")
+    sandbox.add_argument(
+        "--without-host",
+        action="store_true",
+        help="retire: do not wait for a host that does not answer",
+    )
+    policies = add(
+        "snapshot-policies",
+        run_snapshot_policies,
+        "list, set or delete policies for snapshots of workspaces (administrators)",
+    )
+    policies.add_argument("site", nargs="?", type=word, help="whose policies")
+    policies.add_argument("--template", type=word, help="name or ID (default: all)")
+    policies.add_argument("--purpose", type=word, help="(default: all)")
+    policies.add_argument("--hourly", metavar="N", type=int, help="how many are kept")
+    policies.add_argument("--daily", metavar="N", type=int, help="how many are kept")
+    policies.add_argument(
+        "--max-percent",
+        metavar="N",
+        type=int,
+        help="how much of a workspace's volume they may hold (0: no bound)",
+    )
+    policies.add_argument("--delete", metavar="ID", type=int, help="delete a policy")
+    processes = add(
+        "processes",
+        run_processes,
+        "list processes of Perforce servers, or end one (administrators)",
+    )
+    processes.add_argument("--of", metavar="SERVER", type=word, help="name of a server")
+    processes.add_argument("--user", type=word, help="whose")
+    processes.add_argument(
+        "--at-least", metavar="SPAN", type=span, help="that run for so long, as 30m"
+    )
+    processes.add_argument("--end", metavar="ID", type=int, help="end one")
+    upload_log = add(
+        "upload-log",
+        run_upload_log,
+        "send a log of a Perforce server, and have it read (administrators)",
+        asking,
+    )
+    upload_log.add_argument("of", metavar="SERVER", type=word, help="name of a server")
+    upload_log.add_argument("file", metavar="FILE", help="P4LOG, or a .gz of it")
     completion = add(
         "completion", run_completion, "print a completion script for a shell"
     )

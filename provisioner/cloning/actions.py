@@ -1,4 +1,4 @@
-"""Clone a workspace, to find out why something fails in it alone."""
+"""Clone a workspace, to find out why something fails only in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from provisioner.workspaces.actions.making import (
     one_request_at_a_time,
 )
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.permissions import (
+    can_change_workspace,
+    can_clone_workspace,
+)
 from provisioner.workspaces.purposes import client_type_for
 from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.refusals import WorkspaceNotReady
@@ -38,15 +41,18 @@ def workspace_clone(
 ) -> Workspace:
     """Request a clone of a ready workspace, now or as of a snapshot; return it.
 
-    It belongs to who asks, or to an `owner` who may see the source. The source is left
-    alone; a snapshot of it stays as long as the clone. While a clone is being made, the
-    same request returns it again.
+    It belongs to who asks, or to an `owner` who may see the source. Whom it was shared
+    with for cloning clones it for themselves, as it is now. The source is left alone; a
+    snapshot of it stays as long as the clone. While a clone is being made, the same
+    request returns it again.
 
     Raises: NotAllowed, OutOfScope, InvalidRequest, WorkspaceNotReady, CannotSeeSource,
     SnapshotOfAnother, AccountNotActive, AccountIncomplete, NameTaken, LimitReached,
     PurposeNotSupported.
     """
-    permissions.require(can_change_workspace(by, source))
+    is_for_oneself = owner in (None, by) and snapshot is None
+    can = can_clone_workspace if is_for_oneself else can_change_workspace
+    permissions.require(can(by, source))
     if name:
         check_name(name)
     owner = owner or by
@@ -151,7 +157,13 @@ def _insert(*, by: User, owner: User, source: Workspace, name: str) -> Workspace
     site, template = source.site, source.template
     permissions.require_in_scope(by, template=template, purpose=source.purpose)
     asker = by if by.pk == owner.pk else owner
-    check_admission(by=asker, template=template, snapshot=source.snapshot, site=site)
+    check_admission(
+        by=asker,
+        template=template,
+        snapshot=source.snapshot,
+        site=site,
+        purpose=source.purpose,
+    )
     return insert_with_usual_lease(
         by=asker,
         owner=owner,

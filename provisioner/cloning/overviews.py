@@ -8,7 +8,7 @@ from provisioner.accounts.models import User
 from provisioner.cloning.models import WorkspaceClone
 from provisioner.cloning.queries import clones_held_by
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.permissions import can_clone_workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,5 +31,5 @@ def clones_of(workspace: Workspace, user: User) -> ClonesOf:
     return ClonesOf(
         cloning=made_from.select_related("source").first(),
         clones=list(clones_held_by(workspace)),
-        may_clone=is_ready and can_change_workspace(user, workspace),
+        may_clone=is_ready and can_clone_workspace(user, workspace),
     )

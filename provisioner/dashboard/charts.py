@@ -13,7 +13,7 @@ from provisioner.dashboard.history import Ended, ended_in
 from provisioner.dashboard.spans import DAY, HOUR, Span
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text
-from provisioner.sites.models import CapacityDay, Site
+from provisioner.sites.models import AggregateDay, AggregateSpace, CapacityDay, Site
 from provisioner.web.charts import Chart, Point, Unit
 from provisioner.workspaces.models import WorkspaceOperation
 from provisioner.workspaces.ready_times import TimeToReady, ready_in
@@ -21,12 +21,26 @@ from provisioner.workspaces.ready_times import TimeToReady, ready_in
 Days = Mapping[int, Sequence[CapacityDay]]
 
 
-def charts_of(span: Span, *, sites: Iterable[Site], days: Days) -> list[Chart]:
-    """Return all charts of a period, in two queries; `days` are those of each site."""
+def charts_of(
+    span: Span,
+    *,
+    sites: Sequence[Site],
+    days: Days,
+    of_others: Mapping[AggregateSpace, Sequence[AggregateDay]],
+) -> list[Chart]:
+    """Return all charts of a period, in two queries.
+
+    `days` are those of each site, `of_others` those of their other aggregates.
+    """
+    names = {site.pk: site for site in sites}
     ended = ended_in(since=span.earliest, until=span.end, by_hour=span.step == HOUR)
     ready = ready_in(since=span.earliest, until=span.end, by_hour=span.step == HOUR)
     return [
         *(_space(span, site, days.get(site.pk, [])) for site in sites),
+        *(
+            _space_of_other(span, names[other.site_id], other, of_other)
+            for other, of_other in of_others.items()
+        ),
         _ready(span, ready),
         _clones(span, days),
         _failures(span, ended),
@@ -61,6 +75,34 @@ def _space(span: Span, site: Site, days: Iterable[CapacityDay]) -> Chart:
         title=f"Space of {site}",
         unit=Unit.BYTES,
         columns=("Used", "Size", "Logical", "Saved"),
+        points=[point(day) for day in span.days if day in known],
+        text=_size,
+        is_compared=span.is_compared,
+    )
+
+
+def _space_of_other(
+    span: Span, site: Site, other: AggregateSpace, days: Iterable[AggregateDay]
+) -> Chart:
+    known = {day.day: day for day in days}
+
+    def point(day: dt.date) -> Point:
+        row, before = known[day], known.get(day - span.days_before)
+        figures = (row.used_bytes, row.size_bytes, row.provisioned_bytes)
+        return _of_day(
+            day,
+            value=row.used_bytes,
+            ceiling=row.size_bytes,
+            before=None if before is None else before.used_bytes,
+            cells=tuple(size_text(number) for number in figures),
+            span=span,
+        )
+
+    return Chart(
+        id=f"space-{site.pk}-{other.pk}",
+        title=f"Space of {other.name} at {site}",
+        unit=Unit.BYTES,
+        columns=("Used", "Size", "Promised"),
         points=[point(day) for day in span.days if day in known],
         text=_size,
         is_compared=span.is_compared,

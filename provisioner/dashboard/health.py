@@ -103,7 +103,7 @@ def _timed(name: str, look: Look) -> HealthCheck:
     except GatewayError as error:
         reason = error.sentence
     except Exception:
-        # Ours to mend, but not a reason to say nothing about all other parts.
+        # Ours to fix, but no reason to keep silent about all other parts.
         log.exception("health_check_broke", check=name)
         reason = "The check failed in Cloneyard itself; its log says why."
     ms = round((time.monotonic() - began_at) * 1000)
@@ -130,7 +130,7 @@ def _check_clock() -> None:
 def _check_workers() -> None:
     """Check that workers sent a heartbeat within the last seconds.
 
-    Workers that wait for their clock are shown on the overview alone, as long as others
+    Workers that wait for their clock are shown only on the overview, as long as others
     work.
     """
     newest = (

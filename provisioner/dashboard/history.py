@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 
 from provisioner.engine.models import Operation
 from provisioner.lib.periods import period_of
-from provisioner.sites.models import CapacityDay
+from provisioner.sites.models import AggregateDay, CapacityDay
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,19 @@ def capacity_days(*, since: dt.date) -> dict[int, list[CapacityDay]]:
     days = defaultdict(list)
     for day in CapacityDay.objects.filter(day__gte=since):
         days[day.site_id].append(day)
+    return days
+
+
+def other_aggregate_days(
+    *, since: dt.date
+) -> dict[tuple[int, str], list[AggregateDay]]:
+    """Return the days of aggregates besides the sites' own, oldest first.
+
+    By the id of the site and the name.
+    """
+    days = defaultdict(list)
+    for day in AggregateDay.objects.filter(day__gte=since):
+        days[day.site_id, day.name].append(day)
     return days
 
 

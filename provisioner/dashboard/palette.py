@@ -16,6 +16,8 @@ from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.rows import with_words, words_of
 from provisioner.mirrors.models import Mirror
 from provisioner.mirrors.queries import mirrors_visible_to
+from provisioner.sandboxes.models import Sandbox
+from provisioner.sandboxes.queries import sandboxes_visible_to
 from provisioner.sites.models import Site
 from provisioner.sites.queries import sites_matching
 from provisioner.workspaces.models import Workspace
@@ -33,6 +35,7 @@ class Found:
     mirrors: list[Mirror]
     workspaces: list[Workspace]
     operations: list[Operation]
+    sandboxes: list[Sandbox]
     people: list[User]
     sites: list[Site]
 
@@ -57,6 +60,7 @@ def found(user: User, text: str) -> Found:
         templates=list(templates.order_by("name")[:SHOWN]),
         mirrors=_mirrors(user, text),
         operations=_operations(user, text.strip()),
+        sandboxes=_sandboxes(user, text),
         **_of_administrators(user, text),
     )
 
@@ -66,6 +70,13 @@ def _mirrors(user: User, text: str) -> list[Mirror]:
         return []
     mirrors = mirrors_visible_to(user).select_related(None)
     return list(with_words(mirrors, text, "name").order_by("name")[:SHOWN])
+
+
+def _sandboxes(user: User, text: str) -> list[Sandbox]:
+    if not words_of(text):
+        return []
+    named = with_words(sandboxes_visible_to(user), text, "name")
+    return list(named.order_by("name")[:SHOWN])
 
 
 def _of_administrators(user: User, text: str) -> dict[str, Any]:

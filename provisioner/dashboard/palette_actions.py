@@ -1,14 +1,18 @@
-"""Actions of the command palette: a verb and the name of a workspace."""
+"""Actions of the command palette: a verb and the name of a workspace or sandbox."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from provisioner.accounts.models import User
 from provisioner.lib.rows import with_words
+from provisioner.sandboxes.models import RESTING_SANDBOXES, Sandbox
+from provisioner.sandboxes.queries import sandboxes_visible_to
 from provisioner.workspaces.models import LEASED, Workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 
@@ -19,7 +23,7 @@ SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Verb:
-    """An action on workspaces in certain states; its page asks for confirmation.
+    """An action on rows in certain states; its page asks for confirmation.
 
     `words` are what people type for it.
     """
@@ -29,8 +33,8 @@ class Verb:
     states: tuple[str, ...]
     url_name: str
 
-    def url_for(self, workspace: Workspace) -> str:
-        return reverse(self.url_name, args=[workspace.pk])
+    def url_for(self, row: Workspace | Sandbox) -> str:
+        return reverse(self.url_name, args=[row.pk])
 
 
 VERBS = (
@@ -73,49 +77,80 @@ VERBS = (
 )
 
 
+SANDBOX_VERBS = (
+    Verb(
+        words=("retire", "delete", "remove"),
+        label="Retire the sandbox",
+        states=RESTING_SANDBOXES,
+        url_name="sandbox-retire",
+    ),
+    Verb(
+        words=("extend", "renew"),
+        label="Extend the sandbox",
+        states=RESTING_SANDBOXES,
+        url_name="sandbox-extend",
+    ),
+    Verb(
+        words=("start",),
+        label="Start the sandbox",
+        states=(Sandbox.State.STOPPED,),
+        url_name="sandbox-detail",
+    ),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Deed:
-    """A verb with its workspace."""
+    """A verb with what it is about."""
 
     verb: Verb
-    workspace: Workspace
+    row: Workspace | Sandbox
 
     @property
     def title(self) -> str:
-        return f"{self.verb.label} {self.workspace.name}"
+        return f"{self.verb.label} {self.row.name}"
 
 
 def deeds(user: User, words: list[str]) -> Iterator[Deed]:
     """Yield the actions that match a verb and the words after it.
 
     Without a verb there are none. Without further words, and for everybody but
-    administrators, only the person's own workspaces match. One query.
+    administrators, only the person's own rows match. A query for each kind of row.
     """
-    verbs = verbs_meant(words[0]) if words else []
-    if not verbs:
+    if words:
+        workspaces, sandboxes = workspaces_visible_to(user), sandboxes_visible_to(user)
+        yield from _of(user, workspaces, VERBS, words)
+        yield from _of(user, sandboxes, SANDBOX_VERBS, words)
+
+
+def _of(
+    user: User, rows: QuerySet[Any], verbs: Iterable[Verb], words: list[str]
+) -> Iterator[Deed]:
+    meant = verbs_meant(words[0], verbs)
+    if not meant:
         return
     text = " ".join(words[1:])
     asks_for_others = user.is_administrator and bool(text)
-    workspaces = workspaces_visible_to(user)
     if not asks_for_others:
-        workspaces = workspaces.filter(owner=user)
-    states = {state for verb in verbs for state in verb.states}
-    named = with_words(workspaces.filter(state__in=states), text, "name")
-    rows = list(named.order_by("name")[:SHOWN])
-    for verb in verbs:
-        for workspace in rows:
-            if workspace.state in verb.states:
-                yield Deed(verb=verb, workspace=workspace)
+        rows = rows.filter(owner=user)
+    states = {state for verb in meant for state in verb.states}
+    named = with_words(rows.filter(state__in=states), text, "name")
+    shown = list(named.order_by("name")[:SHOWN])
+    for verb in meant:
+        for row in shown:
+            if row.state in verb.states:
+                yield Deed(verb=verb, row=row)
 
 
-def verbs_meant(word: str) -> list[Verb]:
+def verbs_meant(word: str, verbs: Iterable[Verb]) -> list[Verb]:
     """Return the verbs that begin with a text."""
     word = word.casefold()
     if len(word) < SHORTEST_VERB:
         return []
-    return [verb for verb in VERBS if any(w.startswith(word) for w in verb.words)]
+    return [verb for verb in verbs if any(w.startswith(word) for w in verb.words)]
 
 
 def is_verb(word: str) -> bool:
     """Return whether a word is a complete verb."""
-    return any(word.casefold() in verb.words for verb in VERBS)
+    verbs = (*VERBS, *SANDBOX_VERBS)
+    return any(word.casefold() in verb.words for verb in verbs)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.dashboard.charts import charts_of
-from provisioner.dashboard.history import capacity_days
+from provisioner.dashboard.history import capacity_days, other_aggregate_days
 from provisioner.dashboard.savings import Lately, saved_lately
 from provisioner.dashboard.spans import Span
 from provisioner.dashboard.troubles import Trouble, troubles
@@ -38,7 +39,7 @@ from provisioner.limits.forecasts import Forecast, nearest_forecasts
 from provisioner.limits.queries import limits_of_sites, nearest
 from provisioner.limits.samples import limit_trends
 from provisioner.limits.tallies import Tallies, Tally
-from provisioner.sites.models import SiteCapacity
+from provisioner.sites.models import AggregateSpace, SiteCapacity
 from provisioner.web.charts import Chart
 
 FAILURES_SHOWN = 10
@@ -48,9 +49,13 @@ NEAREST_QUOTAS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """The space of a site's aggregate in bytes, None if ONTAP reported nothing."""
+    """The space of a site's aggregate in bytes, None if ONTAP reported nothing.
+
+    `others` are the other aggregates that volumes of its SVM are in.
+    """
 
     capacity: SiteCapacity
+    others: Sequence[AggregateSpace] = ()
 
     @property
     def physical_bytes(self) -> int | None:
@@ -170,13 +175,15 @@ def installation(user: User, span: Span) -> Installation:
     failures = list(_failures(since=now - WEEK)[:FAILURES_SHOWN])
     workers = alive_workers()
     first = min(span.earliest, now - SAMPLED)
-    measured = capacity_days(since=first.astimezone(dt.UTC).date())
+    since = first.astimezone(dt.UTC).date()
+    measured, of_others = capacity_days(since=since), other_aggregate_days(since=since)
+    others = _other_spaces()
     tallies = Tallies()
     sites = limits_of_sites(tallies)
     weeks = two_weeks(now=now, days=measured)
     return Installation(
         spaces=[
-            Space(capacity=site.capacity)
+            Space(capacity=site.capacity, others=others[site.site.pk])
             for site in sites
             if site.capacity.pk is not None
         ],
@@ -190,6 +197,7 @@ def installation(user: User, span: Span) -> Installation:
             *nearest_forecasts(
                 sites,
                 measured,
+                of_others=of_others,
                 of_templates=limit_trends(tallies),
                 most=NEAREST_LIMITS,
             ),
@@ -204,12 +212,30 @@ def installation(user: User, span: Span) -> Installation:
             tallies.by_team,
             [(None, ""), *((team.pk, team.name) for team in tallies.teams)],
         ),
-        charts=charts_of(span, sites=[one.site for one in sites], days=measured),
+        charts=charts_of(
+            span,
+            sites=[one.site for one in sites],
+            days=measured,
+            of_others={
+                other: of_others.get((other.site_id, other.name), [])
+                for of_site in others.values()
+                for other in of_site
+            },
+        ),
         failures=failures,
         queues=queues(workers),
         workers=workers,
         perforce=perforce_waits(since=now - dt.timedelta(days=1)),
     )
+
+
+def _other_spaces() -> dict[int, list[AggregateSpace]]:
+    """Return the aggregates with volumes besides each site's own, by the site's id."""
+    others = defaultdict[int, list[AggregateSpace]](list)
+    rows = AggregateSpace.objects.exclude(name=F("site__aggregate"))
+    for space in rows.filter(provisioned_bytes__gt=0).order_by("name"):
+        others[space.site_id].append(space)
+    return others
 
 
 def _nearest_quotas(tallies: Tallies) -> list[Forecast]:

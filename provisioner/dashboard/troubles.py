@@ -17,6 +17,7 @@ from provisioner.engine.workers import AliveWorker
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.tallies import Tallies
 from provisioner.mirrors.queries import mirrors_in_trouble
+from provisioner.recipes.queries import plans_in_trouble, servers_with_damage
 from provisioner.storage.models import FillingVolume
 from provisioner.web.notices import Level
 from provisioner.workspaces.models import LEASED, Workspace
@@ -42,7 +43,7 @@ def troubles(
     workers: Iterable[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
-    """Return the current problems, except missing workers. Five queries."""
+    """Return the current problems, except missing workers. Seven queries."""
     return [
         *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),
@@ -64,10 +65,30 @@ def troubles(
             ("mirror needs somebody", "mirrors need somebody"),
             reverse("mirror-list"),
         ),
+        *of_sandboxes(),
         *_counted(
             open_findings_number(),
             ("finding of drift is open", "findings of drift are open"),
             reverse("drift"),
+        ),
+    ]
+
+
+def of_sandboxes() -> list[Trouble]:
+    """Return what sandboxes of Perforce servers found, or failed to do."""
+    return [
+        *_counted(
+            plans_in_trouble().count(),
+            ("plan of checkpoints has failed", "plans of checkpoints have failed"),
+            reverse("checkpoint-list"),
+        ),
+        *_counted(
+            servers_with_damage(),
+            (
+                "Perforce server has lost or damaged files",
+                "Perforce servers have lost or damaged files",
+            ),
+            reverse("verification-list"),
         ),
     ]
 

@@ -18,6 +18,7 @@ from provisioner.engine.overviews import OperationOverview
 from provisioner.leases.templatetags.leases import lease_words
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text, exact
+from provisioner.recovery.overviews import recoveries_of
 from provisioner.sites.availability import why_away
 from provisioner.sites.models import SiteCapacity
 from provisioner.web.notices import Action, Level, Notice
@@ -340,13 +341,28 @@ class WorkspacePage:
         why = why_away(site, SiteCapacity.objects.filter(site=site).first())
         if not why:
             return None
+        copies = recoveries_of(self.workspace, self.user).copies
+        elsewhere = (
+            "The workspace stays there. Where the template has a mirror, a new one can "
+            "be cloned at another site."
+        )
+        if copies:
+            elsewhere = (
+                "The workspace stays there. Its last copy can be restored at another "
+                "site, as a new workspace."
+            )
         return Notice(
             level=Level.WARNING,
             title=f"The site {site.name} may be lost",
-            texts=(
-                why,
-                "The workspace stays there. Where the template has a mirror, a new one "
-                "can be cloned at another site.",
+            texts=(why, elsewhere),
+            actions=tuple(
+                Action(
+                    label=f"Restore at {copy.site.name}…",
+                    url=reverse(
+                        "workspace-copy-restore", args=(self.workspace.pk, copy.pk)
+                    ),
+                )
+                for copy in copies
             ),
         )
 

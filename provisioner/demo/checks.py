@@ -61,6 +61,18 @@ def check_ready(workspace: Workspace) -> list[Check]:
     ]
 
 
+def check_bound(workspace: Workspace) -> Check:
+    """Check that the client of a workspace is bound to the server beside it."""
+    server = workspace.perforce_server
+    client = registry.perforce(server).clients.find(workspace.client_name)
+    bound_to = client.server_id if client else "none"
+    return Check(
+        name=f"the client is bound to {server.name}, {server.kind_in_text}",
+        ok=server.what.binds_clients and bound_to == server.server_id,
+        detail=bound_to,
+    )
+
+
 def _owners(workspace: Workspace) -> tuple[int, list[str]]:
     wanted = expected_owner(workspace)
     count, strangers = 0, []

@@ -84,7 +84,7 @@ def started_anew(
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=log,
-            # Its own group: Ctrl-C reaches the parent alone, who stops it in order.
+            # Its own group: Ctrl-C reaches only the parent, which stops it in order.
             start_new_session=True,
             preexec_fn=_die_with_parent,
             pass_fds=pass_fds,

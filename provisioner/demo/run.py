@@ -21,11 +21,14 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import default_snapshot
-from provisioner.demo import checks, depot, seed
+from provisioner.copies.actions import copy_rule_set
+from provisioner.demo import checks, depot, production, seed
 from provisioner.demo.company.opening import NotEmpty, ensure_company, point_abroad
 from provisioner.demo.ports import listen
 from provisioner.demo.processes import Child, ProcessFailed, manage, started_anew
+from provisioner.demo.production import Production
 from provisioner.engine.models import Operation
+from provisioner.engine.queues import SANDBOXES_PREFIX
 from provisioner.mirrors.actions import mirror_create
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.models import Site
@@ -41,6 +44,7 @@ LAB_WITHIN_SECONDS = 90.0
 WEB_WITHIN_SECONDS = 30.0
 WORKSPACE_WITHIN_SECONDS = 600.0
 POLL_EVERY_SECONDS = 0.1
+COPIED_EVERY_MINUTES = 15
 BYTECODE = "*.pyc\n__pycache__\n"
 
 
@@ -75,12 +79,16 @@ class Demo:
         self.lab: dict[str, Any] = {}
         self.url = ""
         self.has_two_sites = options.has_two_sites
+        self.production: Production | None = None
 
     def __enter__(self) -> Demo:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         for child in reversed(self.children):
+            if child.name == "lab" and self.production is not None:
+                # On the lab's volumes, with the database that the lab does not need.
+                self.production.stop()
             child.stop()
 
     def start(self) -> Site:
@@ -97,6 +105,7 @@ class Demo:
         self.choose_sites()
         if self.has_two_sites:
             arguments = [*arguments, "--peer", "--peer-svm", seed.SVM_BANGALORE]
+            arguments += ["--edge", seed.EDGE]
         self._start_lab(arguments)
         if self.has_two_sites:
             password = self.lab["peer"]["password"]
@@ -114,7 +123,9 @@ class Demo:
 
         Raises: DemoFailed if there is a demo with other sites.
         """
-        if Site.objects.filter(name=seed.BANGALORE).exists():
+        if Site.objects.filter(
+            name=seed.BANGALORE, perforce_server__name=seed.EDGE
+        ).exists():
             self.has_two_sites = True
         elif self.has_two_sites and Site.objects.exists():
             raise DemoFailed(
@@ -205,6 +216,20 @@ class Demo:
         self.say(f"//depot/{name} is at change {change} ({seconds:.1f} s).")
         return name
 
+    def open_production(self, site: Site) -> None:
+        """Start a server that sandboxes can be made of, and the worker of their host.
+
+        It plays a host apart: nothing else tells it from this one.
+        """
+        password = self.lab["perforce"]["password"]
+        self.production = Production(site, password=password)
+        self.production.start()
+        queues = f"{SANDBOXES_PREFIX}{production.HOST}"
+        command = manage("worker", "--queues", queues)
+        worker = Child("worker-sandboxes", command, log_dir=self.log_dir)
+        self.children.append(worker)
+        self.say("The server “production” is up: sandboxes can be made of it.")
+
     def build_template(
         self, site: Site, *, name: str
     ) -> tuple[Template, dict[str, Any]]:
@@ -235,8 +260,14 @@ class Demo:
             "steps": _step_times(last_build) if last_build else [],
         }
 
-    def mirror(self, template: Template) -> dict[str, Any]:
-        """Mirror a template to the second site; return its default snapshot there."""
+    def mirror(
+        self, template: Template, *, copies_workspaces: bool = False
+    ) -> dict[str, Any]:
+        """Mirror a template to the second site; return its default snapshot there.
+
+        With `copies_workspaces` a new mirror has its workspaces copied between the two
+        sites from then on. A sweep does that, and nobody waits for it.
+        """
         site = Site.objects.get(name=seed.BANGALORE)
         mirror = Mirror.objects.filter(template=template, site=site).first()
         if mirror is None:
@@ -246,6 +277,8 @@ class Demo:
             )
             self._follow(mirror.operations.latest("pk"))
             self._follow(mirror.operations.latest("pk"))  # which the first has begun
+            if copies_workspaces:
+                self._copy_workspaces(mirror)
         mirrored = mirror.snapshots.select_related("snapshot").latest("arrived_at")
         return {
             "site": site.name,
@@ -255,6 +288,14 @@ class Demo:
             "transfer_seconds": round(mirrored.seconds, 3),
             "steps": _step_times(mirror.operations.latest("pk")),
         }
+
+    def _copy_workspaces(self, mirror: Mirror) -> None:
+        copy_rule_set(
+            by=User.objects.get(username="admin"),
+            mirror=mirror,
+            every_minutes=COPIED_EVERY_MINUTES,
+            purposes=[Workspace.Purpose.DEVELOPMENT],
+        )
 
     def refresh_template(self, template: Template) -> None:
         """Build a template again, at the newest change."""
@@ -280,6 +321,7 @@ class Demo:
             "name": workspace.name,
             "path": str(workspace.path),
             "client": workspace.client_name,
+            "server": _server_of(workspace),
             "change": workspace.snapshot.change,
             "files": workspace.snapshot.have_count,
             "ownership": workspace.ownership,
@@ -399,6 +441,7 @@ class Demo:
                 ok=mirror["state"] == MirroredSnapshot.State.AVAILABLE,
                 detail=mirror["state"],
             ),
+            checks.check_bound(workspace),
             *checks.check_ready(workspace),
         ]
         self.retire(workspace)
@@ -420,6 +463,17 @@ def _step_times(operation: Operation) -> list[dict[str, Any]]:
         for step in steps
         if step.started_at is not None
     ]
+
+
+def _server_of(workspace: Workspace) -> dict[str, Any]:
+    """Return the Perforce server that the workspace's client is at."""
+    server = workspace.perforce_server
+    return {
+        "name": server.name,
+        "kind": server.kind,
+        "server_id": server.server_id,
+        "p4port": server.p4port,
+    }
 
 
 def _longest_branch(steps: list[dict[str, Any]]) -> float:

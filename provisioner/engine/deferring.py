@@ -29,3 +29,8 @@ def defer_once(job: JobDeferrer, **arguments: int | str) -> bool:
     except AlreadyEnqueued:
         return False
     return True
+
+
+def cancel(job_id: int) -> bool:
+    """Cancel a job that waits; return whether it waited still."""
+    return _in_transaction.cancel_job_by_id(job_id)

@@ -40,7 +40,7 @@ def defer_to_worker(operation: Operation, step: Step) -> None:
     spec = workflow.spec_of(step)
     task = app.configure_task(
         RUN_STEP,
-        queue=spec.queue_at(operation.site),
+        queue=spec.queue_for(operation),
         priority=_priority(operation) + (ALREADY_BEGUN if spec.after else 0),
     )
     tried = {"tried": step.attempt} if step.attempt else {}
@@ -83,7 +83,7 @@ def release_slot(step: Step) -> None:
 
 def serves(context: JobContext, step: Step) -> bool:
     """Return whether the step may run in the slots of this job."""
-    queue = workflow.spec_of(step).queue_at(step.operation.site)
+    queue = workflow.spec_of(step).queue_for(step.operation)
     pool = context.additional_context.get("pool")
     if isinstance(pool, Pool):
         return pool.serves(queue)
@@ -98,7 +98,7 @@ def can_go_on(context: JobContext, step: Step) -> bool:
     """
     if attempts_of(context.job) or not serves(context, step):
         return False
-    queue = workflow.spec_of(step).queue_at(step.operation.site)
+    queue = workflow.spec_of(step).queue_for(step.operation)
     if context.job.queue == queue or context.job.priority >= PEOPLE_FIRST:
         return True
     before = ProcrastinateJob.objects.filter(

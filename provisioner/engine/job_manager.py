@@ -70,10 +70,6 @@ REGISTER_AGAIN = """
 """
 # Comes back to whoever sent it, over the connection that calls for jobs come by.
 CALL_OURSELVES = "SELECT pg_notify(%(channel)s, %(payload)s)"
-QUEUE_AGAIN = """
-    SELECT procrastinate_retry_job_v2(id, NULL, NULL, NULL, NULL)
-    FROM procrastinate_jobs WHERE id = %(job_id)s
-"""
 # A job where it still is with the worker it was read with: locked until it is settled.
 OF_ITS_WORKER = """
     WITH its AS MATERIALIZED (
@@ -91,7 +87,6 @@ RETRY = OF_ITS_WORKER.format(
     act="procrastinate_retry_job_v2("
     "id, %(retry_at)s, %(priority)s, %(queue)s, %(lock)s)"
 )
-DROP = "SELECT procrastinate_finish_job_v1(%(job_id)s, 'failed', true)"
 HELD = """
     SELECT id FROM procrastinate_jobs
     WHERE status = 'doing' AND worker_id = %(worker_id)s
@@ -111,13 +106,18 @@ def is_away(error: BaseException) -> bool:
 
 
 async def finish_of_its_worker(
-    connector: BaseConnector, job: Job, *, status: Status, delete_job: bool
+    connector: BaseConnector,
+    *,
+    job_id: int | None,
+    worker_id: int | None,
+    status: Status,
+    delete_job: bool,
 ) -> bool:
     """End a job if its worker still has it; return whether it did."""
     rows = await connector.execute_query_all_async(
         query=FINISH,
-        job_id=job.id,
-        worker_id=job.worker_id,
+        job_id=job_id,
+        worker_id=worker_id,
         status=status.value,
         delete_job=delete_job,
     )
@@ -126,9 +126,10 @@ async def finish_of_its_worker(
 
 async def retry_of_its_worker(
     connector: BaseConnector,
-    job: Job,
     *,
-    retry_at: dt.datetime | None,
+    job_id: int | None,
+    worker_id: int | None,
+    retry_at: dt.datetime | None = None,
     priority: int | None = None,
     queue: str | None = None,
     lock: str | None = None,
@@ -136,8 +137,8 @@ async def retry_of_its_worker(
     """Queue a job again if its worker still has it; return whether it did."""
     rows = await connector.execute_query_all_async(
         query=RETRY,
-        job_id=job.id,
-        worker_id=job.worker_id,
+        job_id=job_id,
+        worker_id=worker_id,
         retry_at=retry_at,
         priority=priority,
         queue=queue,
@@ -199,7 +200,7 @@ class LastingJobManager(JobManager):
                 job = await self._fetch(queues, worker_id)
             except ConnectorException as error:
                 if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
-                    # A job is given to workers alone that are registered.
+                    # Only registered workers are given a job.
                     await self._insist(partial(self._register_again, worker_id))
                 elif is_away(error):
                     await self._pause(error, attempt=attempt)
@@ -232,19 +233,25 @@ class LastingJobManager(JobManager):
         for row in rows:
             if row["id"] not in self._held:
                 log.warning("lost_job_queued_again", job_id=row["id"])
-                try:
-                    await self.connector.execute_query_async(
-                        query=QUEUE_AGAIN, job_id=row["id"]
+                try:  # another worker may have done so meanwhile
+                    await retry_of_its_worker(
+                        self.connector, job_id=row["id"], worker_id=worker_id
                     )
                 except UniqueViolation:  # another like it waits: that is as good
-                    await self.connector.execute_query_async(
-                        query=DROP, job_id=row["id"]
+                    await finish_of_its_worker(
+                        self.connector,
+                        job_id=row["id"],
+                        worker_id=worker_id,
+                        status=Status.FAILED,
+                        delete_job=True,
                     )
         self._may_hold_unknown = False
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         """End a job, unless it has ended or another worker has it."""
-        finish = partial(finish_of_its_worker, self.connector, job)
+        finish = partial(
+            finish_of_its_worker, self.connector, job_id=job.id, worker_id=job.worker_id
+        )
         await self._settle(job, partial(finish, status=status, delete_job=delete_job))
 
     async def retry_job(
@@ -261,7 +268,13 @@ class LastingJobManager(JobManager):
         """
         if retry_at is not None:
             retry_at -= dt.timedelta(seconds=self._ahead_seconds)
-        retry = partial(retry_of_its_worker, self.connector, job, retry_at=retry_at)
+        retry = partial(
+            retry_of_its_worker,
+            self.connector,
+            job_id=job.id,
+            worker_id=job.worker_id,
+            retry_at=retry_at,
+        )
         await self._settle(
             job, partial(retry, priority=priority, queue=queue, lock=lock)
         )

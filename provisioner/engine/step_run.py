@@ -16,6 +16,7 @@ from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import AnyResult, find_result
 from provisioner.gateways import registry
 from provisioner.gateways.errors import AuthFailed, Busy
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.namespace import require_namespace
@@ -30,9 +31,11 @@ Used = TypeVar("Used")
 PROGRESS_EVERY_SECONDS = 0.25
 VISIBLE_WITHIN_SECONDS = 30.0
 FAILURES_NAMED = 10
-# Of a pause for others: with one every minute, a flush comes to its end.
+# Of a pause for others, and of all pauses of an attempt: a comparison has four hours,
+# and however many directories there are, it has to come to its end.
 LONGEST_REST_SECONDS = 60.0
-LOOKS_EVERY_SECONDS = 2.0
+RESTS_AT_MOST_SECONDS = 2 * 3600.0
+LOOKS_EVERY_SECONDS = 1.0
 
 
 class StepRun:
@@ -45,6 +48,7 @@ class StepRun:
         self._began_at = time.monotonic()
         self._progress_shown_at = 0.0
         self._phase_shown = ""
+        self._rested_seconds = 0.0
 
     @property
     def ontap(self) -> OntapGateway:
@@ -200,25 +204,28 @@ class StepRun:
     def rest_for_others(self, use: LockUse | None) -> bool:
         """Pause after a command while others wait; return whether they did.
 
-        For a minute at most. The rest is as in `command_ended`.
+        For a minute at most, and two hours in all. The rest is as in `command_ended`.
         """
         self.command_ended(use)
         server_id = self.step.perforce_server_id
-        ends_at, progress = time.monotonic() + LONGEST_REST_SECONDS, self.step.progress
-        have_waited = False
-        while (
-            server_id is not None
-            and time.monotonic() < ends_at
-            and (why := loads.why_rest(server_id))
-        ):
-            have_waited = True
+        began, progress = time.monotonic(), self.step.progress
+        may_rest = RESTS_AT_MOST_SECONDS - self._rested_seconds
+        ends_at = began + min(LONGEST_REST_SECONDS, may_rest)
+        others_wait = has_rested = False
+        while server_id is not None and (why := loads.why_rest(server_id)):
+            others_wait = True
+            if time.monotonic() >= ends_at:
+                break
+            has_rested = True
             self.progress(why, phase="resting")
             time.sleep(LOOKS_EVERY_SECONDS)
-        if have_waited:
+            require_leave()
+        if has_rested:
+            self._rested_seconds += time.monotonic() - began
             states.record_progress(self.step, progress)
             self._phase_shown = progress.get("phase", "")
             self.command_ended(None)
-        return have_waited
+        return others_wait
 
     def _remember_ontap_job(self, ontap_job_uuid: str) -> None:
         states.remember_ontap_job(self.step, ontap_job_uuid)

@@ -159,7 +159,7 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
     except DATABASE_WENT_AWAY:
         raise  # The job is retried, and finds the step as it was left.
     except Exception as bug:
-        # Ours to mend: settled, so that nobody waits forever; then re-raised.
+        # Ours to fix: settled, so that nobody waits forever; then raised again.
         message = (
             "Something went wrong in Cloneyard itself. It is not retried "
             "automatically. An administrator finds the details in the log."

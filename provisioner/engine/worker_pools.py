@@ -3,6 +3,7 @@
 Commands have slots of their own: builds and tests take hours, and a few would block all
 requests for workspaces. Bisections, which anybody may start, do not take the slots of
 builds. Deliveries have theirs, since addresses that people entered may not answer.
+Load is read in slots of its own: while steps take all others, they have to give way.
 """
 
 from __future__ import annotations
@@ -15,13 +16,20 @@ from provisioner.engine.queues import (
     COMMANDS_PREFIX,
     DELIVERIES,
     HOST_PREFIX,
+    LOADS,
+    PERFORCE,
+    SANDBOXES_PREFIX,
     SERVER_HOST_PREFIX,
     own_slots_of,
 )
 
 SWEEPS = "sweeps"
 DELIVERY_SLOTS = 4
+LOAD_SLOTS = 4
 SERVER_HOST_SLOTS = 1
+SANDBOX_SLOTS = 2
+# Only workers that name such a queue serve it: only they are at the right host.
+_NAMED = {SERVER_HOST_PREFIX: SERVER_HOST_SLOTS, SANDBOXES_PREFIX: SANDBOX_SLOTS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +61,9 @@ def pools_of(
     """Return the pools of a worker that serves these queues; None: all.
 
     A worker of a site's hosts runs the commands there as well, unless there are no
-    slots for commands. Every worker runs sweeps and deliveries. Only one that names the
-    queue of a Perforce server's host is taken to run there.
+    slots for commands. Every worker runs sweeps and deliveries. One that reaches
+    Perforce reads the load there. Only one that names the queue of a Perforce server's
+    or sandboxes' host is taken to run there.
     """
     others: tuple[str, ...] | None = None
     if queues is not None:
@@ -71,10 +80,11 @@ def pools_of(
         served = None if queues is None else _served(queues, own=own)
         if count and served != ():
             pools.append(Pool(queues=served, own=own, slots=count))
-    if at_servers := _served(queues or (), own=SERVER_HOST_PREFIX):
-        pools.append(
-            Pool(queues=at_servers, own=SERVER_HOST_PREFIX, slots=SERVER_HOST_SLOTS)
-        )
+    for own, count in _NAMED.items():
+        if served_there := _served(queues or (), own=own):
+            pools.append(Pool(queues=served_there, own=own, slots=count))
+    if queues is None or PERFORCE in queues:
+        pools.append(Pool(queues=(LOADS,), own=LOADS, slots=LOAD_SLOTS))
     return pools
 
 
@@ -84,6 +94,6 @@ def _served(queues: Sequence[str], *, own: str) -> tuple[str, ...]:
     at_hosts = [
         own + name.removeprefix(HOST_PREFIX)
         for name in queues
-        if name.startswith(HOST_PREFIX) and own != SERVER_HOST_PREFIX
+        if name.startswith(HOST_PREFIX) and own not in _NAMED
     ]
     return tuple(dict.fromkeys([*named, *at_hosts]))

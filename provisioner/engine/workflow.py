@@ -14,7 +14,7 @@ from django.db.models import TextChoices
 
 from provisioner.engine import kinds
 from provisioner.engine.models import Operation, PerforceUse, Step
-from provisioner.engine.queues import BISECTIONS, COMMANDS, HOST
+from provisioner.engine.queues import BISECTIONS, COMMANDS, HOST, OWN
 from provisioner.engine.results import StepResult
 from provisioner.engine.states import settled_names
 from provisioner.engine.step_run import StepRun
@@ -47,6 +47,13 @@ class StepSpec:
     perforce: PerforceUse = PerforceUse.NONE
     is_commit_point: bool = False
     is_infrastructure: bool = False
+
+    def queue_for(self, operation: Operation) -> str:
+        """Return the queue of this step of an operation."""
+        if self.queue == OWN:
+            queue: str = operation.subject.row.own_queue
+            return queue
+        return self.queue_at(operation.site)
 
     def queue_at(self, site: Site) -> str:
         if self.queue == HOST:

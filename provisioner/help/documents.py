@@ -16,7 +16,7 @@ from provisioner.help.markdown import Rendered, Section, rendered
 ROOT: Path = settings.FILES_DIR
 # What is shown in which order; a document that is not named comes under the last one.
 GROUPS = (
-    ("Begin here", ("glossary", "cli", "api", "examples", "flex")),
+    ("Begin here", ("glossary", "comparison", "cli", "api", "examples", "flex")),
     (
         "Running Cloneyard",
         (
@@ -26,11 +26,15 @@ GROUPS = (
             "mirrors",
             "storage",
             "insight",
+            "sandboxes",
+            "qualification",
             "monitoring",
+            "backup",
             "server-logs",
             "security",
             "changelog",
             "lab",
+            "traces",
         ),
     ),
     ("How it is made", ("architecture", "adr")),

@@ -7,12 +7,17 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from operator import itemgetter
 from statistics import fmean, median, quantiles
 
 FEWEST_VALUES = 20
 FEWEST_DAYS = 7
+FEWEST_REPEATS = 5
 RESAMPLED = 1000
 CONFIDENCE = 0.99
+_FIRST, _SECOND = itemgetter(0), itemgetter(1)
+_EPOCH = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 
 Sample = Sequence[tuple[dt.datetime, float]]
 """When each value was measured, and the value: lower is better."""
@@ -80,6 +85,44 @@ def summary_of(sample: Sample) -> Summary:
     )
 
 
+def compare_repeats(before: Sequence[float], after: Sequence[float]) -> Comparison:
+    """Compare two runs that measured the same several times.
+
+    Each repeat is drawn by itself, as all are of one day and one machine. What differs
+    between days is not in the interval.
+    """
+    samples = [
+        [(_EPOCH + dt.timedelta(days=day), value) for day, value in enumerate(values)]
+        for values in (before, after)
+    ]
+    first, second = map(summary_of, samples)
+    lacking = next(
+        (
+            f"Too few: {len(values)} repeats in the {which} run. {FEWEST_REPEATS} are "
+            "needed."
+            for values, which in ((before, "first"), (after, "second"))
+            if len(values) < FEWEST_REPEATS
+        ),
+        "",
+    )
+    share = None
+    if first.average is not None and second.average is not None:
+        share = variance(first.average, second.average)
+    interval = None
+    if share is not None and not lacking:
+        interval = _interval(*samples)
+    outcome, reason = _verdict(lacking, interval, what="repeats")
+    return Comparison(
+        before=first,
+        after=second,
+        share=share,
+        adjusted=None,
+        interval=interval,
+        outcome=outcome,
+        reason=reason,
+    )
+
+
 def compare(
     before: Sample, after: Sample, *, work: tuple[float, float] | None = None
 ) -> Comparison:
@@ -100,7 +143,7 @@ def compare(
     interval = None
     if share is not None and not _lacks(first, second):
         interval = _interval(before, after)
-    outcome, reason = _verdict(first, second, interval)
+    outcome, reason = _verdict(_lacks(first, second), interval, what="days")
     return Comparison(
         before=first,
         after=second,
@@ -126,18 +169,18 @@ def _lacks(before: Summary, after: Summary) -> str:
 
 
 def _verdict(
-    before: Summary, after: Summary, interval: tuple[float, float] | None
+    lacking: str, interval: tuple[float, float] | None, *, what: str
 ) -> tuple[Outcome, str]:
-    if lacking := _lacks(before, after):
+    if lacking:
         return Outcome.UNDECIDED, lacking
     if interval is None:
         return Outcome.UNDECIDED, "The average before is zero."
     low, high = interval
     if low > 0:
-        return Outcome.BETTER, "Less, beyond what days differ by."
+        return Outcome.BETTER, f"Less, beyond what {what} differ by."
     if high < 0:
-        return Outcome.WORSE, "More, beyond what days differ by."
-    return Outcome.UNDECIDED, "Overlapping: days differ by as much."
+        return Outcome.WORSE, f"More, beyond what {what} differ by."
+    return Outcome.UNDECIDED, f"Overlapping: {what} differ by as much."
 
 
 def _by_day(sample: Sample) -> Mapping[dt.date, list[float]]:
@@ -148,13 +191,11 @@ def _by_day(sample: Sample) -> Mapping[dt.date, list[float]]:
 
 
 def _interval(before: Sample, after: Sample) -> tuple[float, float]:
-    chance = random.Random(2008)  # noqa: S311 - the same numbers, the same report
+    first, second = _totals(before), _totals(after)
     shares = sorted(
-        (first - second) / first
-        for first, second in zip(
-            _averages(before, chance), _averages(after, chance), strict=True
-        )
-        if first
+        (average - _average(second, later)) / average
+        for earlier, later in _draws(len(first), len(second))
+        if (average := _average(first, earlier))
     )
     tail = (1 - CONFIDENCE) / 2
     return (
@@ -163,9 +204,27 @@ def _interval(before: Sample, after: Sample) -> tuple[float, float]:
     )
 
 
-def _averages(sample: Sample, chance: random.Random) -> Iterable[float]:
-    """Yield the average of days drawn anew, once for each resample."""
-    days = [(sum(values), len(values)) for values in _by_day(sample).values()]
-    for _ in range(RESAMPLED):
-        drawn = chance.choices(days, k=len(days))
-        yield sum(total for total, _ in drawn) / sum(number for _, number in drawn)
+def _totals(sample: Sample) -> list[tuple[float, int]]:
+    return [(sum(values), len(values)) for values in _by_day(sample).values()]
+
+
+@lru_cache(maxsize=4)
+def _draws(before: int, after: int) -> list[tuple[list[int], list[int]]]:
+    """Return which of so many days are drawn, for each resample.
+
+    They are the same for all measures of a report: most of its time goes into this.
+    """
+    chance = random.Random(2008)  # noqa: S311 - the same numbers, the same report
+    return [
+        (
+            chance.choices(range(before), k=before),
+            chance.choices(range(after), k=after),
+        )
+        for _ in range(RESAMPLED)
+    ]
+
+
+def _average(days: Sequence[tuple[float, int]], drawn: Iterable[int]) -> float:
+    of_days = [days[number] for number in drawn]
+    average: float = sum(map(_FIRST, of_days)) / sum(map(_SECOND, of_days))
+    return average

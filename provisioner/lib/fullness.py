@@ -15,11 +15,13 @@ BACK_PERCENT = 5
 class Fullness:
     """The space and inodes of a volume. Inodes are None where ONTAP reports none.
 
+    `file_bytes` is its size without the snapshot reserve: there, files are full.
     `most_inodes` is what a volume of this size may have, not its current limit, which
     grows by itself.
     """
 
     used_bytes: int
+    file_bytes: int
     size_bytes: int
     used_inodes: int | None
     most_inodes: int
@@ -31,7 +33,7 @@ class Fullness:
 
     @property
     def percent_of_bytes(self) -> int:
-        return 100 * self.used_bytes // max(1, self.size_bytes)
+        return 100 * self.used_bytes // max(1, self.file_bytes)
 
     @property
     def percent_of_inodes(self) -> int:
@@ -58,8 +60,10 @@ class Fullness:
                 f"{self.percent_of_inodes} % full: {self.used_inodes:,} of the "
                 f"{self.most_inodes:,} files that its size allows."
             )
-        used, size = size_text(self.used_bytes), size_text(self.size_bytes)
-        return f"{self.percent_of_bytes} % full: {used} of {size}."
+        used, room = size_text(self.used_bytes), size_text(self.file_bytes)
+        if self.file_bytes < self.size_bytes:
+            return f"{self.percent_of_bytes} % full: {used} of the {room} for files."
+        return f"{self.percent_of_bytes} % full: {used} of {room}."
 
 
 def level_of(percent: int, *, last: int) -> int:

@@ -18,7 +18,7 @@ def inner_path(text: str) -> str:
     Raises: ValueError with a sentence.
     """
     if text.startswith("/"):
-        raise ValueError("Write the path from the workspace's root, without a slash.")
+        raise ValueError("Begin the path at the workspace's root, without a slash.")
     parts = [part for part in text.split("/") if part]
     if not parts:
         raise ValueError("Write a path.")

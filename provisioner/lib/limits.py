@@ -161,6 +161,15 @@ class Overcommitted(LimitReached):
     title = "Sizes of all volumes in the aggregate"
 
 
+class SnapshotSpaceReached(LimitReached):
+    """The snapshots of the workspace “{subject}” hold {used} of the {allowed} that
+    their policy allows. Beyond that the oldest is deleted. Keep fewer of them, or
+    allow more."""
+
+    code = "workspace_snapshots_bytes"
+    title = "Snapshots of the workspace {}"
+
+
 class QuotaReached(LimitReached):
     """You have {used} of the {allowed} workspaces that you may have. Retire one that
     you do not need, or ask an administrator for more.
@@ -215,6 +224,7 @@ REFUSALS: dict[str, type[LimitReached]] = {
         InodesLow,
         SpaceLow,
         Overcommitted,
+        SnapshotSpaceReached,
         QuotaReached,
         QuotaOfBytesReached,
         TeamQuotaReached,

@@ -26,7 +26,7 @@ def read_schedule(text: str, *, field: str) -> str:
         raise InvalidRequest.at(field, message)
     if len(schedule) <= LONGEST and is_never(schedule):
         raise InvalidRequest.at(
-            field, f"The schedule {schedule} never comes: no day is in that month."
+            field, f"The schedule {schedule} never comes: its months have no such day."
         )
     if len(schedule) > LONGEST or not is_schedule(schedule):
         raise InvalidRequest.at(

@@ -22,7 +22,8 @@ from provisioner.limits.queries import limits_of_sites
 from provisioner.limits.tallies import Tallies
 from provisioner.mirrors.models import Mirror
 from provisioner.pools.models import Pool
-from provisioner.sites.models import SiteCapacity
+from provisioner.sandboxes.models import HOST_NOT_ASKED, Sandbox
+from provisioner.sites.models import AggregateSpace, SiteCapacity
 from provisioner.storage.models import FillingVolume
 from provisioner.workspaces.models import LEASED, Workspace
 from provisioner.workspaces.ready_times import waits_between
@@ -264,6 +265,22 @@ def _of_sites(now: dt.datetime) -> Iterator[Metric]:
             if size is not None
         ),
     )
+    spaces = AggregateSpace.objects.select_related("site")
+    yield _gauge(
+        "svm_aggregate_bytes",
+        "Size and used space of each aggregate that a site's SVM may use.",
+        ("site", "aggregate", "part"),
+        (
+            ((row.site.name, row.name, part), size)
+            for row in spaces.order_by("site__name", "name")
+            for part, size in (
+                ("size", row.size_bytes),
+                ("used", row.used_bytes),
+                ("available", row.available_bytes),
+                ("provisioned", row.provisioned_bytes),
+            )
+        ),
+    )
     yield _gauge(
         "site_measured_seconds",
         "How long ago the space of a site was measured.",
@@ -317,7 +334,8 @@ def _of_trouble(now: dt.datetime) -> Iterator[Metric]:
     filling = FillingVolume.objects.order_by().values_list("level")
     yield _gauge(
         "volumes_filling",
-        "Volumes of workspaces and templates that passed this level, in percent.",
+        "Volumes of workspaces, templates, mirrors and copies that passed this level, "
+        "in percent.",
         ("level",),
         (((str(level),), number) for level, number in filling.annotate(Count("pk"))),
     )
@@ -331,6 +349,7 @@ def _of_trouble(now: dt.datetime) -> Iterator[Metric]:
             for site, state, number in mirrors.annotate(Count("pk"))
         ),
     )
+    yield from _of_sandboxes()
     failing = SiteCapacity.objects.filter(failing_since__isnull=False)
     yield _gauge(
         "site_failing_seconds",
@@ -341,5 +360,32 @@ def _of_trouble(now: dt.datetime) -> Iterator[Metric]:
             for site, since in failing.order_by().values_list(
                 "site__name", "failing_since"
             )
+        ),
+    )
+
+
+def _of_sandboxes() -> Iterator[Metric]:
+    there = Sandbox.objects.order_by().values_list("host__name", "state")
+    yield _gauge(
+        "sandboxes",
+        "Sandboxes of Perforce servers by state; stopped ones wait for a new start.",
+        ("host", "state"),
+        (
+            ((host, state), number)
+            for host, state, number in there.annotate(Count("pk"))
+        ),
+    )
+    left = Sandbox.with_retired.filter(
+        state=Sandbox.State.RETIRED, status_code=HOST_NOT_ASKED
+    )
+    yield _gauge(
+        "sandboxes_left_at_host",
+        "Sandboxes that were retired without their host, which was not back since.",
+        ("host",),
+        (
+            ((host,), number)
+            for host, number in left.order_by()
+            .values_list("host__name")
+            .annotate(Count("pk"))
         ),
     )

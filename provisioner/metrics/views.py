@@ -18,7 +18,7 @@ from provisioner.metrics.queries import Figures
 class Metrics(APIView):
     """GET: all figures for an administrator's token; OpenMetrics where it is accepted.
 
-    A figure has labels for sites, Perforce servers, queues and kinds alone, so that
+    A figure has labels only for sites, Perforce servers, queues and kinds, so that
     the number of series does not grow with people, templates or workspaces.
 
     Source: https://prometheus.io/docs/instrumenting/exposition_formats/

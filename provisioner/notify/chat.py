@@ -52,8 +52,12 @@ def message_of(said: dict[str, Any]) -> Message:
     if workspace:
         facts += [(each.capitalize(), workspace[each]) for each in _OF_WORKSPACES]
         links.append(("Open the workspace", workspace["url"]))
+    mirror = said.get("mirror")
+    if mirror:
+        facts.append(("Volume", mirror["volume"]))
+        links.append(("Open the mirror", mirror["url"]))
     if template:
-        facts.append(("Site", template["site"]))
+        facts.append(("Site", (mirror or template)["site"]))
         links.append(("Open the template", template["url"]))
     facts.append(("Snapshot", snapshot.get("name") or build.get("snapshot")))
     facts.append(("Reason", snapshot.get("withdraw_reason")))
@@ -62,7 +66,7 @@ def message_of(said: dict[str, Any]) -> Message:
         facts.append((f"Change {each['change']}", f"{each['user']}: {each['title']}"))
     if build:
         links.append(("Read the log", build["log_url"]))
-    name = (workspace or template or {}).get("name", "")
+    name = (workspace or mirror or template or {}).get("name", "")
     return Message(
         title=TITLES.get(said["event"], "Cloneyard").format(name=name),
         text=said["message"] or "…",

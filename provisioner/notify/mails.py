@@ -15,10 +15,12 @@ from provisioner.accounts.models import User
 from provisioner.accounts.zones import zone_of
 from provisioner.catalog import freshness
 from provisioner.catalog.queries import default_snapshot
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.engine.logs.excerpt import Excerpt, excerpt_of
 from provisioner.engine.models import Operation
 from provisioner.lib import times
 from provisioner.lib.times import exact
+from provisioner.mirrors.models import Mirror
 from provisioner.notify import templates
 from provisioner.notify.models import Notification, Subscription
 from provisioner.workspaces.models import Rescue, Workspace
@@ -98,8 +100,15 @@ def _about_volume(notice: Notification) -> dict[str, Any]:
     workspace, template = notice.workspace, notice.template
     said = {"reader": _reader_of(notice), "sentence": notice.data["sentence"]}
     if workspace is not None:
-        link = link_to(workspace)
-        return {**said, "name": workspace.name, "workspace": workspace, "link": link}
+        copies = WorkspaceCopy.with_deleted.select_related("workspace", "site")
+        copy = copies.filter(pk=notice.data.get("copy")).first()
+        said |= {"name": copy.name if copy else workspace.name, "copy": copy}
+        return {**said, "workspace": workspace, "link": link_to(workspace)}
+    if "mirror" in notice.data:
+        mirrors = Mirror.with_deleted.select_related("template", "site")
+        mirror = mirrors.get(pk=notice.data["mirror"])
+        link = absolute(reverse("mirror-detail", args=[mirror.pk]))
+        return {**said, "name": mirror.name, "mirror": mirror, "link": link}
     assert template is not None
     link = absolute(reverse("template-detail", args=[template.pk]))
     return {**said, "name": template.name, "link": link}

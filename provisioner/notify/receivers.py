@@ -16,6 +16,7 @@ from provisioner.catalog.events import snapshot_withdrawn
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
 from provisioner.lib import clocks
+from provisioner.mirrors.models import Mirror
 from provisioner.notify import templates, webhooks, workspaces
 from provisioner.notify.models import Subscription, Webhook
 
@@ -31,9 +32,16 @@ def _entered(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
         return
     if instance.workspace is not None:
         workspaces.say_provisioned(instance, instance.workspace)
+        workspaces.say_restored_in_part(instance, instance.workspace)
         webhooks.tell_of_workspace(instance, instance.workspace)
     elif instance.template is not None and instance.kind == "volume_filling":
         webhooks.tell_of_template_volume(instance, instance.template)
+    elif instance.kind == "volume_filling":
+        assert instance.subject_id is not None
+        mirror = Mirror.objects.select_related("template__site", "site").get(
+            pk=instance.subject_id
+        )
+        webhooks.tell_of_template_volume(instance, mirror.template, mirror=mirror)
     elif instance.template is not None and instance.kind in OF_BUILDS:
         _build_ended(instance)
 
@@ -65,8 +73,8 @@ register_dependent(
 )
 register_dependent(
     Dependent(
-        one="webhook for it alone",
-        many="webhooks for it alone",
+        one="webhook only for it",
+        many="webhooks only for it",
         rows=lambda template: Webhook.objects.filter(template=template),
         goes=True,
     )

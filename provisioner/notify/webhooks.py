@@ -20,6 +20,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import DELIVERIES
+from provisioner.mirrors.models import Mirror
 from provisioner.notify import chat, templates
 from provisioner.notify.channels import Channel, channels_for
 from provisioner.notify.mails import absolute, quoted_log_of
@@ -85,12 +86,16 @@ def tell_of_build(event: Event, build: Operation) -> None:
             _write(hooks, kind, at=event.at.isoformat(), said=said)
 
 
-def tell_of_template_volume(event: Event, template: Template) -> None:
-    """Write the messages about a template's volume that fills up."""
+def tell_of_template_volume(
+    event: Event, template: Template, *, mirror: Mirror | None = None
+) -> None:
+    """Write the messages about a template's volume, or its mirror's, that fills up."""
     kind = WebhookEvent.VOLUME_FILLS
     hooks = listening(kind, _concern(template))
     if hooks:
         said = {"message": event.message, "template": _template(template)}
+        if mirror is not None:
+            said["mirror"] = _mirror(mirror)
         _write(hooks, kind, at=event.at.isoformat(), said=said)
 
 
@@ -248,6 +253,17 @@ def _template(template: Template) -> dict[str, Any]:
         "site": template.site.name,
         "state": template.state,
         "url": absolute(reverse("template-detail", args=[template.pk])),
+    }
+
+
+def _mirror(mirror: Mirror) -> dict[str, Any]:
+    return {
+        "id": mirror.pk,
+        "name": mirror.name,
+        "site": mirror.site.name,
+        "state": mirror.state,
+        "volume": mirror.volume_path,
+        "url": absolute(reverse("mirror-detail", args=[mirror.pk])),
     }
 
 

@@ -31,6 +31,7 @@ STILL_TRUE_IN = {
     Notification.Kind.ABANDONED: (Workspace.State.READY,),
     Notification.Kind.SNAPSHOT_WITHDRAWN: LEASED,
     Notification.Kind.VOLUME_FILLS: LEASED,
+    Notification.Kind.RESTORED_IN_PART: LEASED,
 }
 """The states of a workspace in which a planned mail is still true."""
 
@@ -90,6 +91,16 @@ def say_provisioned(event: Event, workspace: Workspace) -> None:
         return
     if Channel.MAIL in channels_for(owner, kind):
         say(workspace, kind, due_at=event.at, deadline_at=event.at)
+
+
+def say_restored_in_part(event: Event, workspace: Workspace) -> None:
+    """Mail the owner, if they want it, that a restore could not write some files."""
+    kind, owner = Notification.Kind.RESTORED_IN_PART, workspace.owner
+    if event.kind != "snapshot_restored_in_part" or owner.is_service:
+        return
+    if Channel.MAIL in channels_for(owner, kind):
+        data = {"reasons": [event.message]}
+        say(workspace, kind, due_at=event.at, deadline_at=event.at, data=data)
 
 
 def _was_handed_over_before(event: Event, workspace: Workspace) -> bool:

@@ -298,7 +298,7 @@ def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
     """
     template, site, owner, tag = pool.template, pool.site, pool.owner, uuid.uuid4()
     lock_snapshot(snapshot, site=site)
-    check_pooling(template=template, snapshot=snapshot, site=site)
+    check_pooling(template=template, snapshot=snapshot, site=site, purpose=pool.purpose)
     name = f"pool-{tag.hex[:12]}"
     member = insert_workspace(
         owner=owner,

@@ -101,7 +101,13 @@ def _insert(*, by: User, copy: WorkspaceCopy, name: str) -> Workspace:
     permissions.require_in_scope(by, template=template, purpose=source.purpose)
     require_complete(owner)
     asker = by if by.pk == owner.pk else owner
-    check_admission(by=asker, template=template, snapshot=snapshot, site=site)
+    check_admission(
+        by=asker,
+        template=template,
+        snapshot=snapshot,
+        site=site,
+        purpose=source.purpose,
+    )
     taken = Workspace.objects.filter(site=site, name=source.name).there()
     if not name and not taken.exists():
         name = source.name

@@ -67,7 +67,9 @@ def routes_for(
 
     A rule whose server is unfit counts, too. One query if there are no rules for it.
     """
-    rules = list(_matching(purpose, owner=owner))
+    matching = _matching(purpose, owner=owner)
+    # Most have no rule, and what all_rules joins takes ten times as long to ask for.
+    rules = all_rules().filter(pk__in=matching) if matching.exists() else ()
     roots = installations() if rules else {}
     return {
         site.pk: Route(site=site, rule=_first_for(site, rules, roots)) for site in sites
@@ -78,7 +80,7 @@ def _matching(purpose: str, *, owner: User) -> QuerySet[RoutingRule]:
     of = Q(account=None, team=None) | Q(account=owner)
     if owner.team_id is not None:
         of |= Q(team=owner.team_id)
-    return all_rules().filter(of, purpose__in=("", Purpose(purpose)))
+    return RoutingRule.objects.filter(of, purpose__in=("", Purpose(purpose)))
 
 
 def _first_for(

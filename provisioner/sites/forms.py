@@ -110,6 +110,7 @@ SERVER_LABELS = {
     "read_access_host": "Their address",
     "accepts_tickets": "Tickets sign in",
     "partitioned_development": "Partitioned clients for development",
+    "is_scratch": "Scratch: it may be measured",
 }
 SERVER_HELP = {
     "name": NAME_HELP,

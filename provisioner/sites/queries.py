@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import ip_address, ip_network
@@ -15,6 +16,7 @@ from django.utils.safestring import SafeString
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine.workers import AliveWorker, alive_workers
+from provisioner.gateways.ontap.types import Aggregate
 from provisioner.lib import clocks
 from provisioner.lib.rows import with_words
 from provisioner.sites.connections.rows import queues_of
@@ -321,24 +323,54 @@ def find_space(site: Site, *, aggregate: str) -> AggregateSpace | None:
 
 
 def aggregate_for_new(site: Site) -> str:
-    """Return where a new template's volume goes.
+    """Return where a new volume of its own goes, as last measured.
 
-    That is the site's own aggregate, unless the site spreads templates: then that of
-    those with most room, a tenth more or less, whose node has the fewest volumes.
+    That is the site's own aggregate, unless the site spreads templates.
     """
     if not site.spreads_templates:
         return site.aggregate
+    best = roomiest(site, site.aggregates.select_related("site").order_by("name"))
+    return site.aggregate if best is None else best.name
+
+
+def roomiest(site: Site, spaces: Iterable[AggregateSpace]) -> AggregateSpace | None:
+    """Return the aggregate for a new volume, None if no node may have another volume.
+
+    Of those with most room, a tenth more or less, it is the one whose node has the
+    fewest volumes.
+    """
     most = site.volumes_per_node
-    spaces = [
-        space
-        for space in site.aggregates.select_related("site").order_by("name")
-        if most is None or (space.node_volumes or 0) < most
+    open_ones = [s for s in spaces if most is None or (s.node_volumes or 0) < most]
+    room = max((space.room_bytes for space in open_ones), default=0)
+    near = [space for space in open_ones if space.room_bytes * 10 >= room * 9]
+    return min(
+        near, key=lambda each: (each.node_volumes or 0, -each.room_bytes), default=None
+    )
+
+
+def spaces_of(
+    site: Site, aggregates: Collection[Aggregate], *, at: dt.datetime
+) -> list[AggregateSpace]:
+    """Return the unsaved space of what a site's SVM may use, as ONTAP says it at `at`.
+
+    How far volumes may grow there is left out.
+    """
+    of_node = Counter[str]()
+    for each in aggregates:
+        of_node[each.node] += each.volumes or 0
+    return [
+        AggregateSpace(
+            site=site,
+            name=each.name,
+            node=each.node,
+            size_bytes=each.size_bytes,
+            available_bytes=each.available_bytes,
+            node_volumes=None if each.volumes is None else of_node[each.node],
+            measured_at=at,
+        )
+        for each in aggregates
+        if each.is_assigned
     ]
-    roomiest = max((space.room_bytes for space in spaces), default=0)
-    near = [space for space in spaces if space.room_bytes * 10 >= roomiest * 9]
-    if not near:
-        return site.aggregate
-    return min(near, key=lambda each: (each.node_volumes or 0, -each.room_bytes)).name
 
 
 def same_installation(a: PerforceServer, b: PerforceServer) -> bool:

@@ -113,7 +113,7 @@ def stays_behind(
 def require_bound(server: PerforceServer, client: ClientSpec) -> None:
     """Refuse a client that an edge or build server cannot use.
 
-    What is opened and synced in it is known alone to the server that it was made at.
+    What is opened and synced in it is known only to the server that it was made at.
 
     Raises: StepRefused, with the command that moves it.
     Source: p4 help client (ServerID), reload; "Moving clients and labels" of the

@@ -69,7 +69,13 @@ def workspace_transfer(
         site, newer = source.site, _newer_snapshot(source, snapshot)
         snapshot = snapshot_to_clone(template, newer, site=site)
         asker = by if by.pk == owner.pk else owner
-        check_admission(by=asker, template=template, snapshot=snapshot, site=site)
+        check_admission(
+            by=asker,
+            template=template,
+            snapshot=snapshot,
+            site=site,
+            purpose=source.purpose,
+        )
         made = insert_with_usual_lease(
             by=asker,
             owner=owner,

@@ -1,4 +1,4 @@
-"""One component for every chart: bars, links to their rows, the previous period.
+"""One component for every chart: bars or dots, links to their rows, what was before.
 
 A chart is an SVG and a table with the same numbers. Scripts draw it from the rows of
 the table, with axes and a cursor (`static/js/charts.js`).
@@ -6,11 +6,13 @@ the table, with axes and a cursor (`static/js/charts.js`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from html import escape
+from itertools import pairwise
 
 from django.utils.safestring import SafeString
 
@@ -18,6 +20,8 @@ from django.utils.safestring import SafeString
 _FILLED = 0.72
 _LEAST_PERCENT = 1.0
 _WIDEST_PERCENT = 6.0
+# The foot of a chart of dots: its height grows with the order of magnitude.
+_LEAST_DOT = 0.01
 
 
 class Unit(StrEnum):
@@ -33,8 +37,9 @@ class Point:
     """A bar, and its row in the table.
 
     `at` is its start, in seconds since 1970; `ceiling` is the limit it is drawn
-    against, `before` its value in the previous period. `cells` are the texts of the
-    columns. `url` leads to the rows that it counts.
+    against, `before` its value in the previous period, and `part` how much of the value
+    is of the chart's `part`. `cells` are the texts of the columns. `url` leads to the
+    rows that it counts.
     """
 
     label: str
@@ -43,6 +48,17 @@ class Point:
     cells: tuple[str, ...]
     ceiling: float | None = None
     before: float | None = None
+    part: float | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """A time that is marked in a chart, in seconds since 1970, and what was then."""
+
+    begin: int
+    end: int
+    text: str
     url: str = ""
 
 
@@ -51,7 +67,9 @@ class Chart:
     """A chart over time, oldest point first.
 
     The first of `columns` names the bars, the second the ceiling if there is one.
-    `text` formats a value for people.
+    `text` formats a value for people. `part` names what has a color of its own.
+    `stretches` are marked. With `is_dots` each point is a dot at its time, on a
+    logarithmic scale from 0.01 up, with lines at `lines`.
     """
 
     id: str
@@ -63,6 +81,10 @@ class Chart:
     of: str = "Day (UTC)"
     is_bad: bool = False
     is_compared: bool = False
+    part: str = ""
+    stretches: Sequence[Stretch] = ()
+    is_dots: bool = False
+    lines: tuple[float, ...] = ()
     nothing: str = "Nothing was measured in this time."
 
     @property
@@ -91,12 +113,14 @@ class Chart:
             for point in self.points
             for number in (point.value, point.ceiling, point.before)
         )
-        return max(numbers, default=0.0) or 1.0
+        return max(*numbers, *self.lines, 0.0) or 1.0
 
     # Hundreds of bars and rows on one page: without a template for each.
     @property
     def drawn(self) -> SafeString:
-        """The bars, scaled to a picture of 100 by 100."""
+        """The bars or dots, scaled to a picture of 100 by 100."""
+        if self.is_dots:
+            return self._dots
         slot = min(100 / len(self.points), _WIDEST_PERCENT)
         bars = (
             self._bar(point, x=index * slot + slot * (1 - _FILLED) / 2, slot=slot)
@@ -104,12 +128,55 @@ class Chart:
         )
         return SafeString("".join(bars))
 
+    @property
+    def _dots(self) -> SafeString:
+        times = [point.at for point in self.points]
+        times += [at for each in self.stretches for at in (each.begin, each.end)]
+        begin, whole = min(times), max(max(times) - min(times), 1)
+
+        def x(at: int) -> float:
+            return 100 * (at - begin) / whole
+
+        drawn = [
+            f'<path class="chart-stretch" d="M{x(each.begin):.4g} 0V100'
+            f'H{max(x(each.end), x(each.begin) + 0.3):.4g}V0z"/>'
+            for each in self.stretches
+        ]
+        drawn += [
+            f'<path class="chart-line" d="M0 {self._dot_y(line):.4g}H100"/>'
+            for line in self.lines
+        ]
+        for kind, is_part in (("dot", False), ("dot dot-part", True)):
+            dots = "".join(
+                f"M{x(point.at):.4g} {self._dot_y(point.value):.4g}h0"
+                for point in self.points
+                if (point.part is not None) == is_part
+            )
+            drawn.append(f'<path class="{kind}" d="{dots}"/>' if dots else "")
+        return SafeString("".join(drawn))
+
+    def _dot_y(self, value: float) -> float:
+        orders = math.log10(max(self._highest, 10 * _LEAST_DOT) / _LEAST_DOT)
+        return 100 - 98 * math.log10(max(value, _LEAST_DOT) / _LEAST_DOT) / orders
+
+    @cached_property
+    def _slot_seconds(self) -> int:
+        """How long a bar lasts."""
+        times = [point.at for point in self.points]
+        gaps = (b - a for a, b in pairwise(times))
+        return min((gap for gap in gaps if gap > 0), default=3600)
+
+    def _is_marked(self, point: Point) -> bool:
+        end = point.at + self._slot_seconds
+        return any(e.begin < end and point.at < e.end for e in self.stretches)
+
     def _bar(self, point: Point, *, x: float, slot: float) -> str:
         heights = (
             _height(number or 0.0, self._highest)
-            for number in (point.ceiling, point.before, point.value)
+            for number in (point.ceiling, point.before, point.value, point.part)
         )
-        kinds = ("bar-half", "bar-before", "bar-value")
+        kinds = ("bar-half", "bar-before", "bar-value", "bar-part")
+        marked = " chart-stretch" if self._is_marked(point) else ""
         paths = (
             f'<path class="{kind}" d="{_path(x, slot, height)}"/>'
             for kind, height in zip(kinds, heights, strict=True)
@@ -117,7 +184,8 @@ class Chart:
         )
         bar = (
             f"<title>{escape(point.label)}: {escape(self.text(point.value))}</title>"
-            f'<path class="bar-field" d="{_path(x, slot, 100.0)}"/>{"".join(paths)}'
+            f'<path class="bar-field{marked}" d="{_path(x, slot, 100.0)}"/>'
+            f"{''.join(paths)}"
         )
         if not point.url:
             return f'<g class="bar">{bar}</g>'
@@ -142,6 +210,7 @@ class Chart:
         numbers = {"at": point.at, "value": point.value}
         numbers |= {"ceiling": point.ceiling} if point.ceiling is not None else {}
         numbers |= {"before": point.before} if point.before is not None else {}
+        numbers |= {"part": point.part} if point.part is not None else {}
         data = "".join(f' data-{name}="{_plain(n)}"' for name, n in numbers.items())
         label = escape(point.label)
         if point.url:

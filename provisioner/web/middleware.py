@@ -11,6 +11,7 @@ from django.utils.cache import patch_cache_control
 
 from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
+from provisioner.accounts.sessions import SessionStore
 from provisioner.lib.places import TooManyDownloads
 from provisioner.lib.terminal import harmless_page
 
@@ -65,6 +66,8 @@ class OriginMiddleware:
         key = request.session.session_key
         if key is not None and isinstance(request.user, User):
             origin.signed_in(request.user, via=origin.by_session(key))
+            if isinstance(request.session, SessionStore):
+                request.session.note_use()
 
 
 class ZoneMiddleware:

@@ -59,7 +59,13 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
         now=terms.now,
     )
     lock_snapshot(snapshot, site=terms.site)
-    check_admission(by=by, template=template, snapshot=snapshot, site=terms.site)
+    check_admission(
+        by=by,
+        template=template,
+        snapshot=snapshot,
+        site=terms.site,
+        purpose=request.purpose,
+    )
     pk = next_id()
     workspace = insert_workspace(
         **columns_of(request, terms, pk=pk),

@@ -16,6 +16,7 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.mirrors.models import Mirror
 from provisioner.mirrors.queries import OnItsWay, default_at, mirror_sites, on_their_way
 from provisioner.mirrors.refusals import NothingAtSite, SnapshotNotAtSite
+from provisioner.sites.availability import why_away
 from provisioner.sites.models import Site
 from provisioner.web.forms import AskingForm, NameField
 from provisioner.workspace_requests.site_choice import site_for
@@ -37,7 +38,7 @@ PURPOSES = {
     ),
     Workspace.Purpose.BUILD: (
         "Build only",
-        "The files alone, without a Perforce client. Nothing on the Perforce server "
+        "Only the files, without a Perforce client. Nothing on the Perforce server "
         "changes.",
     ),
     Workspace.Purpose.CI: (
@@ -60,7 +61,8 @@ class SiteChoiceField(forms.ModelChoiceField[Site]):
         """Offer the sites of a template that have snapshots."""
         self.template = template
         there = Q(pk=template.site_id) | Q(pk__in=mirror_sites(template).values("pk"))
-        self.queryset = Site.objects.filter(there).order_by("name")
+        sites = Site.objects.filter(there).select_related("capacity")
+        self.queryset = sites.order_by("name")
         self.empty_label = f"Your site: {self.label_from_instance(usual)}"
 
     def label_from_instance(self, obj: Site) -> str:
@@ -68,6 +70,8 @@ class SiteChoiceField(forms.ModelChoiceField[Site]):
         said = f"{obj.name}, no snapshot yet"
         if default is not None:
             said = f"{obj.name}, change {default.change} {default.mark.lower()}"
+        if why_away(obj, getattr(obj, "capacity", None)):
+            said += ", does not work at the moment"
         coming = self._coming.get(obj.pk)
         return said if coming is None else f"{said}; {coming.text()}"
 
@@ -110,7 +114,7 @@ class WorkspaceCreateForm(AskingForm):
         snapshots = Snapshot.objects.available().filter(template=template)
         sites = self.fields["site"]
         assert isinstance(sites, SiteChoiceField)
-        usual = site_for(by=by, template=template)
+        self.usual = usual = site_for(by=by, template=template)
         self._why_not = unsupported_purposes(usual, owner=by)
         sites.offer(template, usual=usual)
         self.has_sites = mirror_sites(template).exists()

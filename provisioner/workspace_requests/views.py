@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot, templates_visible_to
+from provisioner.sites.availability import why_away
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.notices import Level, Notice
 from provisioner.web.posting import form_page, require_safe_or_POST
@@ -36,7 +37,7 @@ def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
     context = {
         "template": template,
         "default": default,
-        "notices": _notices(template, default),
+        "notices": [*_notices(template, default), *_away(form)],
         "is_possible": is_possible,
     }
     return form_page(request, page, form, **context)
@@ -44,6 +45,17 @@ def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
 
 def _has_snapshots(template: Template) -> bool:
     return bool(vars(template)["has_snapshots"])
+
+
+def _away(form: WorkspaceCreateForm) -> list[Notice]:
+    """Return why a request at the usual site would wait, if so."""
+    why = why_away(form.usual, getattr(form.usual, "capacity", None))
+    if not why:
+        return []
+    then = "Requests there wait until it works again."
+    if form.has_sites:
+        then += " Choose another site to work now."
+    return [Notice(level=Level.WARNING, texts=(why, then))]
 
 
 def _notices(template: Template, default: Snapshot | None) -> list[Notice]:

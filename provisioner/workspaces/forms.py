@@ -81,9 +81,17 @@ class ShareForm(AskingForm):
             }
         ),
     )
+    may_clone = forms.BooleanField(
+        required=False,
+        label="May clone it",
+        help_text="A clone is theirs: they can read every file in it.",
+    )
 
-    def arguments(self) -> dict[str, str]:
-        return {self.cleaned_data["kind"]: self.cleaned_data["name"]}
+    def arguments(self) -> dict[str, Any]:
+        return {
+            self.cleaned_data["kind"]: self.cleaned_data["name"],
+            "may_clone": self.cleaned_data["may_clone"],
+        }
 
     def refuse(self, refusal: ActionRefused) -> None:
         """Show a refusal at the field of the name."""

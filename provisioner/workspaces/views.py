@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect
 
+from provisioner.accounts.models import User
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
 from provisioner.web.forms import AskingForm
@@ -41,6 +42,11 @@ SHOWN_AT = {"transfer": "workspace-transfer", "retire": "workspace-retire"}
 LONGEST_NAME = 150
 
 
+def workspace_for(user: User, pk: int) -> Workspace:
+    """Return a workspace that the person may see, or answer with the 404 page."""
+    return get_object_or_404(workspaces_visible_to(user), pk=pk)
+
+
 def for_changing(
     view: Callable[Concatenate[WebRequest, Workspace, P], HttpResponseBase],
 ) -> Callable[..., HttpResponseBase]:
@@ -54,7 +60,7 @@ def for_changing(
     def guarded(
         request: WebRequest, /, pk: int, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
-        workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+        workspace = workspace_for(request.user, pk)
         if not can_change_workspace(request.user, workspace):
             raise PermissionDenied(
                 "You may view this workspace. Only its owner can change it."

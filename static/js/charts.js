@@ -14,6 +14,12 @@
     number: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 50000],
   };
 
+  // Of a logarithmic axis, in seconds.
+  const MAGNITUDES = {
+    splits: (plot) => [0.01, 0.1, 1, 10, 60, 600, 3600, 36000].filter((n) => n <= plot.scales.y.max),
+    filter: (_, splits) => splits,
+  };
+
   function tick(unit, value) {
     if (unit === "bytes") {
       let power = 0;
@@ -23,7 +29,7 @@
     if (unit === "seconds") {
       if (value >= 3600) return `${+(value / 3600).toFixed(1)} h`;
       if (value >= 60) return `${+(value / 60).toFixed(1)} min`;
-      return `${+value.toFixed(1)} s`;
+      return `${+value.toFixed(2)} s`;
     }
     return value.toLocaleString("en");
   }
@@ -58,6 +64,38 @@
     return `${row.cells[0].textContent}. ${values.join(", ")}`;
   }
 
+  function linesOf(figure) {
+    return (figure.dataset.lines || "").split(" ").filter(Boolean).map(Number);
+  }
+
+  // Marked times lie behind everything, lines above it.
+  function hooksOf(figure) {
+    const stretches = [...figure.querySelectorAll(".chart-stretches li")].map((item) => item.dataset);
+    const behind = (plot) => {
+      const { ctx, bbox } = plot;
+      ctx.fillStyle = color(figure, "stretch");
+      for (const { begin, end } of stretches) {
+        const from = Math.max(plot.valToPos(Number(begin), "x", true), bbox.left);
+        const to = Math.min(plot.valToPos(Number(end), "x", true), bbox.left + bbox.width);
+        if (to >= from) ctx.fillRect(from, bbox.top, Math.max(to - from, 2), bbox.height);
+      }
+    };
+    const above = (plot) => {
+      const { ctx, bbox } = plot;
+      ctx.strokeStyle = color(figure, "ceiling");
+      ctx.setLineDash([2, 3]);
+      for (const line of linesOf(figure)) {
+        const y = plot.valToPos(line, "y", true);
+        ctx.beginPath();
+        ctx.moveTo(bbox.left, y);
+        ctx.lineTo(bbox.left + bbox.width, y);
+        ctx.stroke();
+      }
+      ctx.setLineDash([]);
+    };
+    return { drawClear: [behind], draw: [above] };
+  }
+
   function optionsOf(figure, times, width) {
     const gaps = times.slice(1).map((at, index) => at - times[index]);
     const slot = Math.min(DAY, ...gaps);
@@ -67,6 +105,15 @@
     const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif" };
     const value = color(figure, "value");
     const ceiling = color(figure, "ceiling");
+    const part = color(figure, "part");
+    const isDots = "dots" in figure.dataset;
+    const bars = { width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.7, 40] }) };
+    const drawnIn = (ink, size) =>
+      isDots ? { paths: () => null, points: { show: true, size, fill: ink, stroke: ink } } : bars;
+    const logarithmic = {
+      distr: 3,
+      range: (_, low, high) => [0.01, Math.max(high || 1, ...linesOf(figure)) * 1.2],
+    };
     return {
       width,
       height: HEIGHT,
@@ -75,11 +122,16 @@
       cursor: { y: false, drag: { x: false, y: false } },
       scales: {
         x: { range: (_, low, high) => [low - slot / 2, high + slot / 2] },
-        y: { range: (_, low, high) => [Math.min(low, 0), (high || 1) * 1.08] },
+        y: isDots ? logarithmic : { range: (_, low, high) => [Math.min(low, 0), (high || 1) * 1.08] },
       },
       axes: [
         { ...axis, values: (_, all) => all.map((at) => moment(at, slot)) },
-        { ...axis, size: 80, incrs: INCREMENTS[unit], values: (_, all) => all.map((n) => tick(unit, n)) },
+        {
+          ...axis,
+          size: 80,
+          ...(isDots ? MAGNITUDES : { incrs: INCREMENTS[unit] }),
+          values: (_, all) => all.map((n) => tick(unit, n)),
+        },
       ],
       series: [
         {},
@@ -87,19 +139,19 @@
           label: "value",
           fill: value,
           stroke: value,
-          width: 0,
-          points: { show: false },
-          paths: uPlot.paths.bars({ size: [0.7, 40] }),
+          ...drawnIn(value, 5),
         },
         { label: "ceiling", stroke: ceiling, width: 2, points: { size: 5 } },
         { label: "before", stroke: ink, width: 2, dash: BEFORE_DASH, points: { size: 5 } },
+        { label: "part", fill: part, stroke: part, ...drawnIn(part, 7) },
       ],
     };
   }
 
   function draw(figure) {
     const rows = rowsOf(figure);
-    const data = ["at", "value", "ceiling", "before"].map((name) => column(rows, name));
+    const data = ["at", "value", "ceiling", "before", "part"].map((name) => column(rows, name));
+    if ("dots" in figure.dataset) data[1] = data[1].map((number) => Math.max(number, 0.01));
     const said = figure.querySelector(".chart-values");
     const picture = figure.querySelector("svg");
     const holder = document.createElement("div");
@@ -126,7 +178,7 @@
     function build() {
       plot?.destroy();
       const options = optionsOf(figure, data[0], holder.clientWidth);
-      options.hooks = { setCursor: [(u) => u.cursor.idx != null && choose(u.cursor.idx)] };
+      options.hooks = { ...hooksOf(figure), setCursor: [(u) => u.cursor.idx != null && choose(u.cursor.idx)] };
       plot = new uPlot(options, data, holder);
       plot.over.addEventListener("click", open);
     }

@@ -23,7 +23,7 @@ from tests.support.newer_snapshots import Others, others
 
 __all__ = ["alice", "built", "others"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 
 SETTLED_WITHIN_SECONDS = 120.0
 # Two at a time each: together more than the worker has slots, of whatever kind.

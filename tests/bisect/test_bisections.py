@@ -111,6 +111,7 @@ def test_a_command_finds_the_first_bad_change(
     assert have_rows(lab) == before
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("lack", [Lack.INODES, Lack.BYTES, None])
 def test_a_command_without_room_is_no_verdict_on_the_change(
     lack: Lack | None,
@@ -145,6 +146,7 @@ def test_a_command_without_room_is_no_verdict_on_the_change(
     wait_for(bisection)
 
 
+@pytest.mark.integration
 def test_people_decide_skip_and_stop_though_replies_are_lost(
     built: Template, others: Others, alice: User, lab: Lab
 ) -> None:
@@ -187,6 +189,7 @@ def test_people_decide_skip_and_stop_though_replies_are_lost(
     assert is_left_of(following) == []
 
 
+@pytest.mark.integration
 def test_a_step_that_fails_waits_for_a_person_and_leaves_nothing(
     built: Template,
     others: Others,

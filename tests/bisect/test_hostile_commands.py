@@ -33,6 +33,7 @@ from tests.support.processes import pids_of
 __all__ = ["alice", "built", "others"]
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can become others"),
 ]

@@ -129,6 +129,7 @@ def new_mails() -> list[tuple[str, str]]:
     return sorted((message.to[0], str(message.subject)) for message in mail.outbox)
 
 
+@pytest.mark.integration
 def test_templates_follow_and_a_broken_change_reaches_nobody(
     lab: Lab,
     project: Project,

@@ -138,6 +138,7 @@ def test_a_clean_build_begins_with_versioned_files_alone(
     assert operation.steps.get(name="sync").progress["text"] == UP_TO_DATE_TEXT
 
 
+@pytest.mark.integration
 def test_a_part_is_refreshed_alone_and_never_becomes_the_default(
     project: Project, make_template: MakeTemplate
 ) -> None:

@@ -238,7 +238,7 @@ def test_pins_take_few_queries(
         owner = UserFactory.create(username=f"somebody{number}")
         workspace_create(by=owner, template=tested_template)
 
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         pins = retention.pins_of(tested_template)
         names = [(w.owner.username, p.reasons) for p in pins for w in p.workspaces]
 

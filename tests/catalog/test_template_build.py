@@ -658,6 +658,7 @@ def test_the_next_build_goes_on_after_an_error_of_perforce(
     build_well(lab_template)
 
 
+@pytest.mark.integration
 def test_what_a_killed_build_left_running_is_stopped_before_the_next_sync(
     lab_template: Template,
     lab: Lab,
@@ -676,6 +677,7 @@ def test_what_a_killed_build_left_running_is_stopped_before_the_next_sync(
 
         assert step_of(operation, "sync").state == Step.State.FAILED
         assert left.wait(timeout=5) == -signal.SIGTERM
+    lab.break_perforce()
 
 
 def test_lost_replies_change_nothing(

@@ -14,18 +14,19 @@ import requests
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.catalog.actions.templates import template_create
+from provisioner.catalog.actions.templates import template_build, template_create
 from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.catalog.steps import room
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.hosts.room import NO_SPACE, OVER_QUOTA, Lack
-from provisioner.gateways.ontap.types import VolumeSettings, most_inodes
+from provisioner.gateways.ontap.types import Volume, VolumeSettings, most_inodes
 from provisioner.gateways.perforce.types import TreeSize
 from provisioner.lib.refusals import InvalidRequest, StepRefused
 from provisioner.sites.models import AggregateSpace
 from provisioner.sites.queries import aggregate_for_new
+from tests.support.factories import SnapshotFactory
 from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
 from tests.support.ontap_scene import LabControl
@@ -278,7 +279,7 @@ def test_a_build_that_there_is_no_room_for_does_not_begin(
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     template.snapshots.update(grew_bytes=needed, is_clean=is_clean)
     if aggregate_bytes:
-        control.set_settings(aggregate_bytes=aggregate_bytes)
+        control.set_settings(aggregate_bytes={"aggr1": aggregate_bytes})
 
     try:
         operation = build(template, is_clean=is_clean)
@@ -293,6 +294,24 @@ def test_a_build_that_there_is_no_room_for_does_not_begin(
     assert not operation.steps.get(name="sync").attempt
 
 
+def test_a_volume_that_ontap_grows_has_room_up_to_its_maximum(
+    built_template: Template,
+) -> None:
+    template, most = built_template, 200 << 20
+    ontap = registry.ontap(template.site)
+    grows = VolumeSettings(autosize_mode="grow", autosize_max_bytes=most)
+    ontap.set_volume_settings(template.volume_uuid, grows)
+
+    template.snapshots.update(grew_bytes=100 << 20)
+    operation = build(template)
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+
+    template.snapshots.update(grew_bytes=most)
+    operation = build(template)
+    assert operation.status_code == "no_room_to_build", operation.status_message
+    assert "free of 200 MiB, to which ONTAP grows it" in operation.status_message
+
+
 def test_what_the_first_build_added_says_nothing_about_later_ones(
     built_template: Template,
 ) -> None:
@@ -303,6 +322,50 @@ def test_what_the_first_build_added_says_nothing_about_later_ones(
     for is_clean in (True, False):
         operation = build(template, is_clean=is_clean)
         assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("grew", "needed", "what"),
+    [
+        ((7, 1, 900, 2), "2.4 GiB", "(2 GiB, the most but one that the last 3 such"),
+        ((7, 1, 900), "1.1 TiB", "(900 GiB, the most that the last 2 such builds"),
+        ((7, 5), "6 GiB", "(5 GiB, the most that the last such build added, and"),
+    ],
+)
+def test_one_unusual_build_does_not_say_what_the_next_one_needs(
+    template: Template, grew: tuple[int, ...], needed: str, what: str
+) -> None:
+    """The first build is left out: it fetched the whole view."""
+    gib = 1 << 30
+    for size in grew:
+        SnapshotFactory.create(template=template, grew_bytes=size * gib, is_clean=True)
+    operation = template_build(by=template.owner, template=template)
+    run = TemplateRun(operation.steps.get(name="volume"))
+    volume = Volume(
+        uuid="1",
+        name=template.volume_name,
+        state="online",
+        comment="",
+        size_bytes=100 * gib,
+        junction_path="",
+        export_policy="",
+        snapshot_policy="none",
+        clone_parent=None,
+        uid=None,
+        gid=None,
+        root_mode="",
+        guarantee="none",
+        snapshot_reserve_percent=0,
+        used_bytes=100 * gib,
+        aggregate="aggr1",
+        created_at=None,
+    )
+
+    with pytest.raises(StepRefused) as refused:
+        room.require_room_to_build(run, volume, counted=None)
+
+    assert f"needs about {needed} {what}" in str(refused.value)
 
 
 def test_what_a_failed_first_build_left_is_not_needed_again(
@@ -337,7 +400,7 @@ def test_a_thick_volume_needs_no_room_in_its_aggregate(
     template.snapshots.update(grew_bytes=1 << 20)
     control = LabControl(account=registry.ontap_account(template.site))
     before = control.settings()
-    control.set_settings(aggregate_bytes=1 << 10)
+    control.set_settings(aggregate_bytes={"aggr1": 1 << 10})
 
     try:
         operation = build(template)
@@ -382,3 +445,48 @@ def test_a_new_template_goes_where_it_is_told_or_where_there_is_room(
     template.refresh_from_db()
     seen = registry.ontap(site).get_volume(template.volume_uuid)
     assert (template.aggregate, seen.aggregate) == ("aggr2", "aggr2")
+
+
+def test_a_first_build_goes_elsewhere_if_its_aggregate_turned_full(
+    lab_template: Template, admin: User
+) -> None:
+    """What was chosen with the request is asked of ONTAP again."""
+    site = lab_template.site
+    site.spreads_templates = True
+    site.free_percent = 0
+    site.save()
+    for name, available in (("aggr1", 99), ("aggr2", 50)):
+        AggregateSpace.objects.create(
+            site=site,
+            name=name,
+            size_bytes=100 << 30,
+            available_bytes=available << 30,
+            measured_at=timezone.now(),
+        )
+    control = LabControl(account=registry.ontap_account(site))
+    before = control.settings()
+    try:
+        # The first one is as large as what it has.
+        control.set_settings(aggregate_bytes={"aggr1": 1 << 30})
+        there = registry.ontap(site).list_aggregates()
+        [taken] = [a.size_bytes - a.available_bytes for a in there if a.name == "aggr1"]
+        control.set_settings(aggregate_bytes={"aggr1": taken})
+        operation = build(lab_template)
+    finally:
+        control.set_settings(**before)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    lab_template.refresh_from_db()
+    assert lab_template.aggregate == "aggr2"
+    said = lab_template.events.get(kind="template_placed").message
+    assert "goes to the aggregate aggr2, which has room for" in said
+    assert "aggr1, chosen when the build was requested, has room for 0 B" in said
+
+    # Where no aggregate has room, no volume is made.
+    other = template_create(
+        by=admin, site=site, name=f"{lab_template.name}y", view=lab_template.view
+    )
+    requested = template_build(by=admin, template=other)
+    run = TemplateRun(requested.steps.get(name="volume"))
+    with pytest.raises(StepRefused, match="the aggregate aggr1 has room for"):
+        room.aggregate_of_new(run, counted=TreeSize(files=1, bytes=1 << 60))

@@ -7,13 +7,17 @@ import datetime as dt
 import pytest
 
 from provisioner.cli import cloneyard
-from provisioner.copies.models import CopiedSnapshot, CopyRule, WorkspaceCopy
+from provisioner.copies.models import CopiedSnapshot, WorkspaceCopy
 from provisioner.lib import clocks
 from provisioner.sites.models import SiteCapacity
 from provisioner.storage.models import SplitPolicy
 from provisioner.workspaces.models import Workspace
 from tests.support.command_line import CommandLine, ended_with, printed
-from tests.support.factories import MirroredSnapshotFactory, MirrorFactory
+from tests.support.factories import (
+    CopyRuleFactory,
+    MirroredSnapshotFactory,
+    MirrorFactory,
+)
 from tests.support.workspaces import ready, workspace
 
 __all__ = ["ready", "workspace"]
@@ -25,10 +29,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def copied(ready: Workspace) -> WorkspaceCopy:
     mirror = MirrorFactory.create(template=ready.template, site__name="bangalore")
     MirroredSnapshotFactory.create(mirror=mirror, snapshot=ready.snapshot)
-    CopyRule.objects.create(mirror=mirror)
+    CopyRuleFactory.create(mirror=mirror)
     copy = WorkspaceCopy.objects.create(
         workspace=ready,
-        mirror=mirror,
         site=mirror.site,
         state="ready",
         volume_uuid="v",

@@ -38,6 +38,7 @@ def run_with(
     return process.returncode, out, err
 
 
+@pytest.mark.integration
 def test_snapshots_are_listed_compared_and_taken_back(
     ready: Workspace, command_line: CommandLine
 ) -> None:

@@ -160,6 +160,7 @@ def test_a_colleague_gets_one_as_of_a_snapshot(at_work: AtWork, bob: User) -> No
     assert snapshots_of(source) == [kept.name]  # ONTAP's own goes by its policy
 
 
+@pytest.mark.integration
 def test_what_fails_half_way_is_retried_and_its_snapshot_goes(
     at_work: AtWork, lab: Lab, run_jobs: Callable[[], None]
 ) -> None:

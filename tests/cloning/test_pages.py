@@ -7,6 +7,7 @@ import pytest
 from provisioner.accounts.models import Team, User
 from provisioner.cloning.models import WorkspaceClone
 from provisioner.lib import clocks
+from provisioner.lib.times import exact
 from provisioner.workspace_snapshots.models import WorkspaceSnapshot
 from provisioner.workspaces.models import Workspace
 from tests.support.api_clients import api_of
@@ -54,6 +55,32 @@ def test_who_gets_it_must_see_the_original(
     assert WorkspaceClone.objects.get().workspace.owner == bob
 
 
+def test_whom_it_was_shared_with_for_cloning_clones_it_as_it_is(
+    ready: Workspace, alice: User, carol: User
+) -> None:
+    browser, page = browser_of(carol), f"/workspaces/{ready.pk}/"
+    share = {"kind": "person", "name": carol.username}
+    browser_of(alice).post(f"{page}share/", share)
+    assert "Clone it…" not in browser.get(page).text
+    refused = browser.post(f"{page}clone/")
+    assert (refused.status_code, WorkspaceClone.objects.count()) == (403, 0)
+
+    browser_of(alice).post(f"{page}share/", {**share, "may_clone": "on"})
+    form = browser.get(f"{page}clone/").text
+    browser.post(f"{page}clone/", {"owner": alice.username, "name": "look"})
+
+    assert "may clone it" in browser_of(alice).get(page).text
+    assert "Clone it…" in browser.get(page).text
+    assert 'name="name"' in form
+    assert 'name="owner"' not in form
+    cloning = WorkspaceClone.objects.get()
+    assert (cloning.workspace.owner, cloning.has_own_snapshot) == (carol, True)
+    address = f"/api/v1/workspaces/{ready.pk}/clone"
+    assert api_of(carol).post(address, {"owner": alice.username}).status_code == 403
+    browser_of(alice).post(f"{page}share/", share)
+    assert api_of(carol).post(address, {"name": "more"}).status_code == 403
+
+
 def test_an_administrator_clones_what_is_ready(ready: Workspace, admin: User) -> None:
     User.objects.filter(pk=admin.pk).update(uid=20009, gid=20000)
     page = f"/workspaces/{ready.pk}/clone/"
@@ -81,9 +108,11 @@ def test_the_api_clones_as_of_a_snapshot(ready: Workspace, alice: User) -> None:
         workspace=ready, name="s", ontap_uuid="u", taken_at=clocks.database_now()
     )
 
+    form = browser_of(alice).get(f"/workspaces/{ready.pk}/clone/").text
     first = api.post(address, {"snapshot": snapshot.pk})
     second = api.post(address, {"snapshot": snapshot.pk})
 
+    assert f"{exact(snapshot.taken_at)} (s)" in form
     assert first.status_code == 202, first.text
     assert first.json()["id"] == second.json()["id"]
     cloning = WorkspaceClone.objects.get()

@@ -13,7 +13,7 @@ from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.behind import known_to_be_behind
-from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.factories import SandboxFactory, SnapshotFactory, UserFactory
 from tests.support.requests import workspace_create
 from tests.support.workspaces import end
 
@@ -91,12 +91,25 @@ def test_it_takes_few_queries(
     workspace: Workspace,
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(5):
         places_for(alice, text="7")
     with django_assert_max_num_queries(5):
         places_for(alice, text="@7")
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(6):
         places_for(alice, text="retire")
+
+
+def test_a_sandbox_and_what_can_be_done_with_it_are_found_by_its_owner(
+    alice: User,
+) -> None:
+    bob = UserFactory.create(username="bob")
+    SandboxFactory.create(owner=alice, name="case-4711", state="stopped")
+
+    assert "case-4711" in titles(alice, "4711")
+    assert "Start the sandbox case-4711" in titles(alice, "start case")
+    assert "Retire the sandbox case-4711" in titles(alice, "retire")
+    assert not [title for title in titles(bob, "4711") if "case" in title]
+    assert not [title for title in titles(bob, "retire") if "case" in title]
 
 
 def test_templates_come_first_and_the_first_is_marked(

@@ -22,6 +22,8 @@ from provisioner.sites.actions.pausing import (
 from provisioner.sites.models import SiteCapacity
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import (
+    MirroredSnapshotFactory,
+    MirrorFactory,
     PerforceServerFactory,
     SnapshotFactory,
     TemplateFactory,
@@ -262,6 +264,11 @@ def test_a_site_that_is_down_says_since_when(
     assert button_of(as_alice, served.template) == "Request: site is down"
     said = "has not worked for 7 minutes: ONTAP could not be reached."
     assert said in as_alice.get("/").text
+    mirror = MirrorFactory.create(template=served.template)
+    MirroredSnapshotFactory.create(mirror=mirror, snapshot=served)
+    form = as_alice.get(f"/templates/{served.template_id}/get/").text
+    assert said in form
+    assert "does not work at the moment" in form
 
 
 def test_a_site_without_a_worker_says_so(as_alice: Client, snapshot: Snapshot) -> None:

@@ -32,7 +32,12 @@ from tests.support.module_rows import Write, written_once
 __all__ = ["written_once"]
 
 SMALL = CompanySize(
-    people=40, templates=24, workspaces=120, build_share=0.04, deliveries=20
+    probe_days=2,
+    people=40,
+    templates=24,
+    workspaces=120,
+    build_share=0.04,
+    deliveries=20,
 )
 # What is said of the time to come.
 AHEAD = ("expires_at", "expiry", "purge_at", "due_at", "deadline_at", "next_poll_at")
@@ -57,6 +62,7 @@ def company(db: None, written: Company) -> Company:
     return written
 
 
+@pytest.mark.integration
 def test_every_state_is_there_and_all_of_it_has_happened(company: Company) -> None:
     now = company.studio.now
     assert set(Workspace.objects.values_list("state", flat=True)) == set(

@@ -34,7 +34,12 @@ from provisioner.workspaces.models import Workspace
 from tests.support.jobs import run_jobs_once
 
 SMALL = CompanySize(
-    people=40, templates=24, workspaces=90, build_share=0.03, deliveries=10
+    probe_days=2,
+    people=40,
+    templates=24,
+    workspaces=90,
+    build_share=0.03,
+    deliveries=10,
 )
 WITHIN_SECONDS = 120
 
@@ -73,6 +78,7 @@ def open_findings() -> set[tuple[str, str]]:
     return set(found.values_list("kind", "subject"))
 
 
+@pytest.mark.integration
 def test_far_sides_are_as_the_company_says_and_people_can_work_there(
     in_lab: list[str],
 ) -> None:

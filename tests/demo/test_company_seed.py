@@ -13,14 +13,24 @@ from provisioner.demo import seed
 from provisioner.demo.company.company import Company
 from provisioner.demo.company.studio import CompanySize
 from provisioner.engine.models import Step
+from provisioner.insight.models import ProgramUse
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.probes.models import ProbeTime
+from provisioner.server_log.models import LogSum
 from provisioner.workspaces.models import Workspace
 
+SUM = ("span", "by", "at", "name", "origin")
 SMALL = CompanySize(
-    people=40, templates=24, workspaces=60, build_share=0.04, deliveries=20
+    people=40,
+    templates=24,
+    workspaces=60,
+    build_share=0.04,
+    deliveries=20,
+    probe_days=2,
 )
 
 
+@pytest.mark.integration
 @pytest.mark.django_db
 def test_the_same_seed_and_moment_make_the_same_company() -> None:
     now = dt.datetime(2026, 11, 24, 15, 0, tzinfo=dt.UTC)
@@ -36,8 +46,12 @@ def test_the_same_seed_and_moment_make_the_same_company() -> None:
                     list(Mirror.with_deleted.order_by("pk").values_list()),
                     list(MirroredSnapshot.objects.order_by("pk").values_list()),
                     list(Step.objects.order_by("pk").values_list()),
+                    list(ProbeTime.objects.order_by("pk").values_list()),
+                    list(ProgramUse.objects.order_by("pk").values_list()),
+                    list(LogSum.objects.order_by(*SUM).values_list(*SUM, "lapse_ms")),
                     list(Event.objects.order_by("pk").values_list("at", "kind", "via")),
                 )
             )
             transaction.set_rollback(True)
+    assert all(pictures[0])
     assert pictures[0] == pictures[1]

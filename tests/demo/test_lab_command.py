@@ -23,6 +23,8 @@ from provisioner.demo.processes import (
 from tests.support.forkserver import warm
 from tests.support.processes import wait_until_ended
 
+pytestmark = pytest.mark.integration
+
 StartLab = Callable[..., Child]
 
 
@@ -130,21 +132,24 @@ def test_a_server_that_cannot_start_says_why(root: Path, start: StartLab) -> Non
         lab.read_json_line(timeout_seconds=60)
 
 
-def test_further_svms_and_a_second_cluster_are_asked_for(
+def test_further_svms_a_second_cluster_and_an_edge_are_asked_for(
     root: Path, start: StartLab
 ) -> None:
-    arguments = ("--more-svm", "svm_qa", "--peer", "--peer-svm=svm_far")
-    lab = start(root, *arguments, "--peer-port=0")
+    peer = ("--peer", "--peer-svm=svm_far", "--peer-port=0")
+    edge = ("--edge=edge-far", "--edge-port=0")
+    lab = start(root, "--more-svm", "svm_qa", *peer, *edge)
     try:
         said = lab.read_json_line(timeout_seconds=60)
 
-        assert set(said) == {"ontap", "perforce", "peer"}
-        ontap, peer = said["ontap"], said["peer"]
+        assert set(said) == {"ontap", "perforce", "peer", "edge"}
+        host, _, port = said["edge"]["port"].rpartition(":")
+        assert answers(host, int(port))
+        ontap, far = said["ontap"], said["peer"]
         assert [row["svm"] for row in ontap["more_svms"]] == ["svm_qa"]
         assert Path(ontap["more_svms"][0]["mount_root"]).is_dir()
-        assert peer["svm"] == "svm_far"
-        assert peer["port"] != ontap["port"]
-        assert peer["ca_file"] != ontap["ca_file"]
+        assert far["svm"] == "svm_far"
+        assert far["port"] != ontap["port"]
+        assert far["ca_file"] != ontap["ca_file"]
         session = requests.Session()
         session.trust_env = False
         session.auth = (ontap["user"], ontap["password"])

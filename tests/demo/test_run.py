@@ -39,11 +39,12 @@ def test_a_demo_with_one_site_gets_no_second_one_later(db: None) -> None:
 def test_two_sites_stay_when_they_are_no_longer_requested(db: None) -> None:
     seed.ensure_people()
     perforce = {"port": "127.0.0.1:1666", "user": "cloneyard"}
+    edge = {"port": "127.0.0.1:1667", "user": "cloneyard"}
     end = {"host": "127.0.0.1", "port": 8443, "user": "admin", "ca_file": ""}
     ontap = {**end, "svm": "svm_a", "aggregate": "aggr1", "mount_root": "/a"}
     peer = {**end, "svm": "svm_b", "aggregate": "aggr1", "mount_root": "/b"}
     home = seed.ensure_two_sites(
-        lab={"ontap": ontap, "peer": peer, "perforce": perforce}
+        lab={"ontap": ontap, "peer": peer, "perforce": perforce, "edge": edge}
     )
     demo = Demo(DemoOptions(), say=print)
 
@@ -52,4 +53,5 @@ def test_two_sites_stay_when_they_are_no_longer_requested(db: None) -> None:
     assert demo.has_two_sites
     abroad = Site.objects.get(name="bangalore")
     assert (home.name, home.svm, abroad.svm) == ("munich", "svm_a", "svm_b")
-    assert home.perforce_server == abroad.perforce_server
+    assert abroad.perforce_server.upstream == home.perforce_server
+    assert abroad.perforce_server.server_id == "edge-blr"

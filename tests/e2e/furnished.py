@@ -26,11 +26,16 @@ from provisioner.catalog.models import (
     Template,
     TemplateCheck,
 )
-from provisioner.copies.models import CopyRule, WorkspaceCopy
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.drift.models import DriftCheck, Finding
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import LockWait, Operation, SlotBudget, Step
-from provisioner.insight.models import ProcessReading, ServerConfiguration
+from provisioner.insight.models import (
+    ClientListing,
+    ListedClient,
+    ProcessReading,
+    ServerConfiguration,
+)
 from provisioner.leases.actions.leases import workspace_keep
 from provisioner.leases.actions.policies import lease_policy_save
 from provisioner.leases.models import LeasePolicy
@@ -40,6 +45,9 @@ from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import Webhook, WebhookDelivery
 from provisioner.people.actions.tokens import api_token_create
 from provisioner.probes.models import ProbeRun, ProcessCount
+from provisioner.recipes.models import CheckpointPlan
+from provisioner.sandboxes.actions import server_volumes_save
+from provisioner.sandboxes.models import P4dVersion, SandboxPolicy
 from provisioner.sites.models import (
     CapacityDay,
     ConnectionCheck,
@@ -62,15 +70,22 @@ from tests.support.abandoned import abandon
 from tests.support.bisections import read
 from tests.support.builds import build, fails, submitted, succeeds
 from tests.support.factories import (
+    CheckpointFactory,
+    CopyRuleFactory,
     MirroredSnapshotFactory,
     MirrorFactory,
     MomentFactory,
     ProcessFactory,
+    QualificationRunFactory,
+    SandboxFactory,
+    SandboxHostFactory,
     SiteFactory,
     SnapshotFactory,
     TemplateFactory,
     UserFactory,
+    VerificationFactory,
 )
+from tests.support.logs import a_sync_that_waited
 from tests.support.requests import workspace_create
 from tests.support.transfers import has_arrived
 from tests.support.warm_pools import fail, filled, make_pool
@@ -135,6 +150,7 @@ class Furnished:
         self.check_drift()
         self.mirrors()
         self.processes()
+        self.logged = a_sync_that_waited(self.server)
         self.probes()
 
     def people(self) -> None:
@@ -435,6 +451,84 @@ class Furnished:
         operation.subject.workspace.refresh_from_db()
         fail(operation.subject.workspace)
 
+    def sandboxes(self) -> None:
+        """One that is ready, one that failed, one that stopped, and what they need."""
+        server_volumes_save(
+            by=self.admin,
+            server=self.server,
+            site=self.site,
+            places="db p4_db/root\njournal p4_journal/journal\ndepot p4_depots",
+        )
+        P4dVersion.objects.create(release="2024.2", path="/opt/p4d/2024.2/p4d")
+        SandboxPolicy.objects.create(team=Team.objects.create(name="Tools"))
+        host = SandboxHostFactory.create(name="isolated", site=self.site)
+        self.sandbox, self.failed_sandbox, self.stopped_sandbox = (
+            SandboxFactory.create(
+                name=f"case-{state}",
+                site=self.site,
+                host=host,
+                owner=self.admin,
+                state=state,
+                status_code=code,
+                status_message=code and "Something else answers at 127.0.0.1:16660.",
+            )
+            for state, code in (
+                *(("ready", ""), ("failed", "port_in_use")),
+                ("stopped", "p4d_stopped"),
+            )
+        )
+        CheckpointPlan.objects.create(
+            server=self.server,
+            host=host,
+            version=P4dVersion.objects.get(),
+            directory="/checkpoints",
+            is_on=True,
+            has_failed=True,
+            status="The checkpoint by nightly failed. p4d -jd failed: No space left.",
+        )
+        made = {"sandbox__perforce_server": self.server, "sandbox__host": host}
+        CheckpointFactory.create(**made)
+        CheckpointFactory.create(
+            **made, is_proven=False, remark="db.have has 3 records of 4."
+        )
+        self.verification = VerificationFactory.create(**made)
+        depot = self.verification.depots.create(
+            name="depot", kind="local", seconds=12.5, missing=1
+        )
+        depot.damaged.create(path="//depot/a", revision=2, change=7, status="missing")
+        self.verification.depots.create(
+            name="old", kind="archive", left_out="An archive depot."
+        )
+        self.run, self.failed_run = (
+            QualificationRunFactory.create(
+                sandbox=self.sandbox,
+                state=state,
+                status_code=code,
+                status_message=code and "The sandbox case-ready is not ready any more.",
+            )
+            for state, code in (("done", ""), ("failed", "sandbox_not_ready"))
+        )
+        for repeat, held in ((1, 4.0), (2, 3.8)):
+            for figure, value in (
+                ("integrate", 21.0),
+                ("elapsed", 2.5 * held),
+                ("commit", held),
+                ("commit_rate", 70_000 / held),
+                ("files", 70_000),
+            ):
+                self.run.figures.create(repeat=repeat, code=figure, value=value)
+            self.run.host_rounds.create(
+                host_number=1,
+                repeat=repeat,
+                host="isolated",
+                token=f"cyq1h1r{repeat}a1",
+                began=now(),
+                ended=now(),
+                processors=16,
+                load_before=0.4,
+                load_after=3.1,
+            )
+
     def mirrors(self) -> None:
         """One at rest, and one to which a snapshot is being transferred."""
         self.mirror, self.transferring_to = (
@@ -449,7 +543,8 @@ class Furnished:
         for mirror in (self.mirror, self.transferring_to):
             MirroredSnapshotFactory.create(mirror=mirror, snapshot=arrived)
         mirror_transfer(by=self.admin, mirror=self.transferring_to, snapshot=begun)
-        CopyRule.objects.create(mirror=self.mirror, purposes=["development"])
+        CopyRuleFactory.create(mirror=self.mirror)
+        self.sandboxes()
         SnapshotPolicy.objects.create(site=self.site, template=self.template)
         self.taken = WorkspaceSnapshot.objects.create(
             workspace=self.workspace,
@@ -458,7 +553,7 @@ class Furnished:
             taken_at=now(),
         )
         self.copy = WorkspaceCopy.objects.create(
-            workspace=self.workspace, mirror=self.mirror, site=self.mirror.site
+            workspace=self.workspace, site=self.mirror.site
         )
 
     def processes(self) -> None:
@@ -468,6 +563,17 @@ class Furnished:
         read.settings.create(name="monitor", value="0", source="default")
         read.filesystems.create(
             name="P4ROOT", fs_type="xfs", mount_point="/p4/1", percent_used=61
+        )
+        ClientListing.objects.create(server=self.server, read_at=now())
+        ListedClient.objects.create(
+            server=self.server,
+            name="ann-everything",
+            owner="ann",
+            accessed_at=now() - dt.timedelta(days=200),
+            opened_files=4,
+            view_read_at=now(),
+            maps_whole_depot=True,
+            whole_lines=["//depot/... //ann-everything/..."],
         )
         self.process, self.pull = (
             ProcessFactory.create(server=self.server, command=command)

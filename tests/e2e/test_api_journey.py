@@ -45,7 +45,8 @@ def test_a_script_gets_a_ready_workspace_and_gives_it_back(
     assert workspace["operation"]["current_steps"] == []
 
     again = client.post(WORKSPACES, asked, format="json", HTTP_IDEMPOTENCY_KEY="job 1")
-    assert again.json() == workspace
+    assert again.json()["id"] == workspace["id"]
+    assert again.json()["operation"] == workspace["operation"]
 
     back = client.delete(f"{WORKSPACES}/{workspace['id']}?wait=60&purge=true")
 

@@ -48,7 +48,7 @@ OF_LOOKS = {
 # Whose pages are checked as a developer; the others are an administrator's.
 OF_DEVELOPERS = (
     *("/me/", "/retired/", "/team/", "/tokens/", "/trash/", "/workspaces/"),
-    *("/bisections/", "/webhooks/"),
+    *("/bisections/", "/me/sessions/", "/webhooks/"),
 )
 OF_ADMINISTRATORS = ("/tokens/everybody/", "/workspaces/")
 ERROR_PAGES = ("400.html", "403_csrf.html", "429.html", "500.html", "503.html")
@@ -204,6 +204,7 @@ def test_every_page_of_a_developer(sign_in: SignIn, furnished: Furnished) -> Non
     assert look.found == []
 
 
+@pytest.mark.integration
 def test_pages_of_who_is_nobody_yet(
     sign_in: SignIn,
     furnished: Furnished,

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 STARTED_WITHIN_SECONDS = 60
 USE_THE_DATABASE = """
 import sys

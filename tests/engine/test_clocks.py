@@ -120,7 +120,7 @@ def test_a_worker_whose_clock_is_ahead_does_nothing(
     ]
     trashed.refresh_from_db()
     assert (trashed.state, trashed.purge_seen_at) == (Workspace.State.TRASHED, None)
-    assert worker.last_lines(count=200).count("clock_is_off") == 4  # once for each pool
+    assert worker.last_lines(count=200).count("clock_is_off") == 5  # once for each pool
 
 
 def test_a_worker_whose_clock_is_right_queues_periodic_jobs(

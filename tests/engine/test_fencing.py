@@ -69,7 +69,11 @@ from tests.support.projects import Project
 from tests.support.requests import workspace_create
 from tests.support.work import AtWork
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(600),
+]
 
 STALLED_SECONDS = 1.5
 WITHIN_SECONDS = 90.0

@@ -25,7 +25,11 @@ from tests.support.forkserver import Warm, warm
 from tests.support.lab import Lab
 from tests.support.requests import workspace_create
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(600),
+]
 
 SETTLED_WITHIN_SECONDS = 60.0
 POLL_EVERY_SECONDS = 0.03

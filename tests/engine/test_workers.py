@@ -19,16 +19,23 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job
 from procrastinate.testing import InMemoryConnector
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
+from provisioner.engine import job_manager
 from provisioner.engine.deferring import defer
 from provisioner.engine.job_manager import WHAT_TIME, LastingJobManager
 from provisioner.engine.models import WorkerQueues
-from provisioner.engine.queues import OWN_SLOTS, SERVER_HOST_PREFIX
+from provisioner.engine.queues import (
+    LOADS,
+    OWN_SLOTS,
+    SANDBOXES_PREFIX,
+    SERVER_HOST_PREFIX,
+)
 from provisioner.engine.sweeps import jobs as sweeps
 from provisioner.engine.worker_pools import Pool, pools_of
 from provisioner.engine.workers import (
@@ -80,7 +87,9 @@ def test_a_worker_says_what_it_serves_and_the_audit_log_which_worker_it_was(
         served |= {"commands.nowhere", "bisections.nowhere"}
         wait_for(lambda: [set(w.queues or ()) for w in alive_workers()] == [served])
         [said] = alive_workers()
-        assert set(said.own) == {*OWN_SLOTS} - {SERVER_HOST_PREFIX}
+        assert set(said.own) == {*OWN_SLOTS} - {
+            *(SERVER_HOST_PREFIX, SANDBOXES_PREFIX, LOADS),
+        }
         healed = Event.objects.filter(kind="operation_healed", workspace=workspace)
         wait_for(healed.exists)
     finally:
@@ -148,9 +157,17 @@ def test_a_worker_of_all_queues_has_slots_for_everything() -> None:
 
     for queue, at in (
         *(("storage", 0), ("host.anywhere", 0), ("sweeps", 0), ("deliveries", 1)),
-        *(("commands.anywhere", 2), ("bisections.anywhere", 3)),
+        *(("commands.anywhere", 2), ("bisections.anywhere", 3), ("loads", 4)),
     ):
-        assert [pool.serves(queue) for pool in pools] == [n == at for n in range(4)]
+        assert [pool.serves(queue) for pool in pools] == [n == at for n in range(5)]
+
+
+def test_who_reaches_perforce_reads_the_load_there_in_slots_of_its_own() -> None:
+    def of_loads(*queues: str) -> list[bool]:
+        return [pool.serves("loads") for pool in slots_for([*queues])]
+
+    assert of_loads("perforce") == [False, False, True]
+    assert of_loads("storage", "host.munich") == [False] * 4
 
 
 def test_a_worker_may_run_no_commands_or_nothing_else() -> None:
@@ -169,7 +186,7 @@ def test_however_many_bisections_and_deliveries_wait_others_find_a_slot(
     """A worker that serves all queues gives each of its pools its own jobs."""
     queues = (
         *("bisections.munich", "bisections.munich", "deliveries", "deliveries"),
-        *("commands.munich", "storage"),
+        *("commands.munich", "storage", "loads"),
     )
     for queue in queues:
         defer(app.configure_task("anything", queue=queue, allow_unknown=True))
@@ -188,9 +205,34 @@ def test_however_many_bisections_and_deliveries_wait_others_find_a_slot(
         return [job.queue if job else None for job in jobs]
 
     assert asyncio.run(given()) == [
-        *("bisections.munich", "commands.munich"),
+        *("loads", "bisections.munich", "commands.munich"),
         *("deliveries", "storage"),
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lost_job_that_another_worker_queues_again_ends_no_worker(
+    jobs_emptied: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defer(app.configure_task("anything", queue="storage", allow_unknown=True))
+    # What was read a moment ago: since then the job waits again.
+    monkeypatch.setattr(job_manager, "HELD", "SELECT id FROM procrastinate_jobs")
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id")
+        [worker_id] = cursor.fetchone()
+
+    async def fetched() -> Job | None:
+        with app.replace_connector(worker_connector()) as one:
+            async with one.open_async():
+                pool = Pool(queues=None, slots=1)
+                manager = LastingJobManager(one.connector, pool=pool)
+                manager._may_hold_unknown = True
+                return await manager.fetch_job(["storage"], worker_id)
+
+    job = asyncio.run(fetched())
+
+    assert job is not None
+    assert (job.queue, job.attempts) == ("storage", 0)
 
 
 def started(tmp_path: Path) -> Child:
@@ -217,6 +259,7 @@ def worker(jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
     worker.stop()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_worker_may_start_before_its_database(
     jobs_emptied: None, tmp_path: Path, comes_back: bool
@@ -240,6 +283,7 @@ def has_done(job_id: int) -> bool:
     return not ProcrastinateJob.objects.filter(pk=job_id).exists()
 
 
+@pytest.mark.integration
 def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
     """Ten cuts and one long absence; what is asked for afterwards is done."""
     for _ in range(10):
@@ -281,11 +325,12 @@ class LosesTheFirstAnswer(InMemoryConnector):
         return {"id": None}
 
     async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
-        self.asked.append(("held by", arguments["worker_id"]))
+        if query == job_manager.HELD:
+            self.asked.append(("held by", arguments["worker_id"]))
+        else:
+            assert query == job_manager.RETRY
+            self.asked.append(("queue again", arguments["job_id"]))
         return [{"id": 7}]
-
-    async def execute_query_async(self, query: str, **arguments: Any) -> None:
-        self.asked.append(("queue again", arguments["job_id"]))
 
 
 def test_a_job_whose_answer_was_lost_is_queued_again() -> None:

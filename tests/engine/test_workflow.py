@@ -22,7 +22,9 @@ from provisioner.engine.starting import start_operation
 from provisioner.engine.workflow import WORKFLOWS, StepSpec
 from provisioner.mirrors.models import MirrorOperation
 from provisioner.moves.models import MoveOperation
+from provisioner.qualification.models import QualificationOperation
 from provisioner.recovery.models import RecoveryOperation
+from provisioner.sandboxes.models import SandboxOperation
 from provisioner.sites.models import Site
 from provisioner.transfer.models import TransferOperation
 from provisioner.workspaces.models import WorkspaceOperation
@@ -40,6 +42,8 @@ KINDS = [
     *TemplateOperation,
     *VolumeOperation,
     *MoveOperation,
+    *SandboxOperation,
+    *QualificationOperation,
 ]
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
 
@@ -97,6 +101,7 @@ def test_steps_run_on_known_queues_and_have_titles(kind: str) -> None:
     assert queues <= {"storage", "perforce", "host.munich"} | {
         "commands.munich",
         "bisections.munich",
+        "own",
     }
     for spec in WORKFLOWS[kind].steps:
         assert spec.title

@@ -596,6 +596,7 @@ def test_without_a_mail_server_nothing_is_said_to_be_sent(
 # --- retirements that do not work
 
 
+@pytest.mark.integration
 def test_a_retirement_that_fails_is_tried_again_with_pauses_and_one_mail(
     leased: Workspace, clock: Clock
 ) -> None:

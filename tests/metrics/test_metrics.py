@@ -17,7 +17,7 @@ from provisioner.accounts.tokens import token_create
 from provisioner.engine.models import Operation
 from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.workspaces.models import Workspace
-from tests.support.factories import TemplateFactory
+from tests.support.factories import SandboxFactory, TemplateFactory
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -64,6 +64,22 @@ def test_workspaces_and_times_to_ready_are_told(admin: User, ready: Workspace) -
     )
     ended = {"kind": "provision", "state": "succeeded"}
     assert value(found, "operations_ended_1h", **ended) == 1
+
+
+def test_sandboxes_are_told_by_host(admin: User) -> None:
+    sandbox = SandboxFactory.create(state="stopped")
+    SandboxFactory.create(
+        host=sandbox.host,
+        state="retired",
+        retired_at=timezone.now(),
+        status_code="host_not_asked",
+    )
+
+    found = samples(scrape(admin))
+
+    host = sandbox.host.name
+    assert value(found, "sandboxes", host=host, state="stopped") == 1
+    assert value(found, "sandboxes_left_at_host", host=host) == 1
 
 
 def test_nothing_made_is_no_sample_rather_than_zero_seconds(admin: User) -> None:

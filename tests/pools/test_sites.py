@@ -100,7 +100,12 @@ def test_limits_of_its_own_site_count(pool: Pool, snapshot: Snapshot) -> None:
 
     filled(pool)
     with pytest.raises(LimitReached) as refused:
-        check_pooling(template=pool.template, snapshot=snapshot, site=pool.site)
+        check_pooling(
+            template=pool.template,
+            snapshot=snapshot,
+            site=pool.site,
+            purpose=pool.purpose,
+        )
 
     assert refused.value.limit.code == "clone_limit"
     assert pool_queries.members_of(pool).count() == 1
@@ -183,6 +188,7 @@ def test_pages_show_pools_by_site(pool: Pool, admin: User, alice: User) -> None:
     assert 'id="pools"' not in browser_of(alice).get(address).text
 
 
+@pytest.mark.integration
 def test_a_pool_at_the_far_site_of_the_lab(
     built_template: Template, far_site: Site, run_jobs: Callable[[], None]
 ) -> None:

@@ -30,6 +30,8 @@ __all__ = [
     "lab_template",
 ]
 
+pytestmark = pytest.mark.integration
+
 OURS = (".p4config", ".cloneyardignore")
 
 

@@ -26,7 +26,6 @@ def copy(snapshot: Snapshot, ready: Workspace) -> WorkspaceCopy:
     mirror = MirrorFactory.create(template=snapshot.template, site__name="bangalore")
     copy = WorkspaceCopy.objects.create(
         workspace=ready,
-        mirror=mirror,
         site=mirror.site,
         state="ready",
         volume_uuid="v",
@@ -52,6 +51,7 @@ def test_its_owner_restores_it_while_its_site_is_away(
     assert refused.status_code == 409
     assert "munich answers" in refused.text or "answers, so" in refused.text
     stop(copy.workspace)
+    assert "Its last copy can be restored" in browser.get(page).text
     assert "Restore at bangalore" in browser.get(page).text
     assert "Work since then is missing" in (
         browser.get(f"{page}copies/{copy.pk}/restore/").text

@@ -398,6 +398,7 @@ def test_a_rescue_without_an_archive_has_its_shelves(
 # --- bounds
 
 
+@pytest.mark.integration
 def test_little_of_a_large_archive_is_anywhere_at_a_time(
     big: Rescue, alice: User, host: Child
 ) -> None:
@@ -474,6 +475,7 @@ def test_a_piece_that_a_host_writes_meanwhile_goes_too(
     assert nothing_is_left()
 
 
+@pytest.mark.integration
 def test_so_many_at_a_time_and_no_more(
     big: Rescue, alice: User, admin: User, as_alice: Client, host: Child
 ) -> None:
@@ -517,6 +519,7 @@ def read_half(pieces: Iterator[bytes]) -> bytes:
     return b"".join(next(pieces) for _ in range(40))
 
 
+@pytest.mark.integration
 def test_another_host_goes_on_for_one_that_was_killed(
     big: Rescue, alice: User, start_host: StartHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -531,6 +534,7 @@ def test_another_host_goes_on_for_one_that_was_killed(
     assert nothing_is_left()
 
 
+@pytest.mark.integration
 def test_a_download_that_no_host_goes_on_with_is_broken_off(
     big: Rescue, alice: User, start_host: StartHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -546,6 +550,7 @@ def test_a_download_that_no_host_goes_on_with_is_broken_off(
     assert nothing_is_left()
 
 
+@pytest.mark.integration
 def test_an_archive_that_is_removed_half_way_breaks_the_download_off(
     big: Rescue, alice: User, host: Child
 ) -> None:
@@ -558,6 +563,7 @@ def test_an_archive_that_is_removed_half_way_breaks_the_download_off(
     download.close()
 
 
+@pytest.mark.integration
 def test_a_host_that_does_not_answer_is_not_waited_for_long(
     rescue: Rescue,
     alice: User,

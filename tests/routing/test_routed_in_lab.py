@@ -42,7 +42,7 @@ from tests.support.submits import submit
 
 __all__ = ["alice", "built", "others"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 
 Replica = tuple[LabServer, PerforceServer]
 

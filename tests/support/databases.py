@@ -1,7 +1,11 @@
-"""The test database is migrated once, and copied for the other workers."""
+"""The test database is migrated once, and copied until a migration changes.
+
+Migrations take some 30 s of a processor, for which all workers would wait.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
 import pytest
@@ -17,16 +21,29 @@ from tests.support.jobs import leave_jobs
 MIGRATED = "test_migrated"
 
 
-class Migrated:
-    """A migrated database that the first worker makes and the others copy."""
+def migrations_digest() -> str:
+    """Return a digest of all that makes the tables: migrations, apps, versions."""
+    root = settings.BASE_DIR
+    files = [root / "requirements.txt", *sorted(root.glob("*/*/migrations/*.py"))]
+    digest = hashlib.sha256(repr(settings.INSTALLED_APPS).encode())
+    for file in files:
+        digest.update(str(file).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
-    def __init__(self, *, run: str) -> None:
-        self.run = run
+
+class Migrated:
+    """A migrated database that the first worker makes; all others copy it.
+
+    It stays for later runs. Its comment says of which migrations it is.
+    """
+
+    def __init__(self) -> None:
+        self.digest = migrations_digest()
         self.lock = InterProcessLock(settings.VAR_DIR / ".migrated.lock")
         self.is_ours = False
 
     def find(self) -> None:
-        """Lock the migrated database; use it if it is of this run, else drop it."""
+        """Lock the migrated database; use it if it is up to date, else drop it."""
         settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
         self.lock.acquire()
         with connection._nodb_cursor() as cursor:
@@ -35,7 +52,7 @@ class Migrated:
                 " WHERE datname = %s",
                 [MIGRATED],
             )
-            if cursor.fetchone() != (self.run,):
+            if cursor.fetchone() != (self.digest,):
                 self.is_ours = True
                 self._drop()
                 return
@@ -58,15 +75,9 @@ class Migrated:
             )
             cursor.execute(
                 sql.SQL("COMMENT ON DATABASE {} IS {}").format(
-                    sql.Identifier(MIGRATED), sql.Literal(self.run)
+                    sql.Identifier(MIGRATED), sql.Literal(self.digest)
                 )
             )
-
-    def drop(self) -> None:
-        """Leave nothing, where it is ours: who comes later migrates."""
-        if self.is_ours:
-            with self.lock:
-                self._drop()
 
     def _drop(self) -> None:
         with connection._nodb_cursor() as cursor:
@@ -80,18 +91,14 @@ def _migrated(
     django_db_modify_db_settings: None,
     django_test_environment: None,
     django_db_blocker: DjangoDbBlocker,
-    request: pytest.FixtureRequest,
-) -> Iterator[Migrated | None]:
-    worker: dict[str, str] | None = getattr(request.config, "workerinput", None)
-    if worker is None:
-        yield None
-        return
-    migrated = Migrated(run=worker["testrunuid"])
+    django_db_keepdb: bool,
+) -> Migrated | None:
+    if django_db_keepdb:  # it may be of other migrations, and have rows
+        return None
+    migrated = Migrated()
     with django_db_blocker.unblock():
         migrated.find()
-    yield migrated
-    with django_db_blocker.unblock():
-        migrated.drop()
+    return migrated
 
 
 @pytest.fixture(scope="session")

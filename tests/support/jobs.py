@@ -25,9 +25,13 @@ from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
 from provisioner.mirrors.models import Mirror
+from provisioner.qualification.models import QualificationRun
+from provisioner.sandboxes.models import Sandbox
 from provisioner.workspaces.models import Workspace
 
-Subject = TypeVar("Subject", Workspace, Template, Mirror, WorkspaceCopy)
+Subject = TypeVar(
+    "Subject", Workspace, Template, Mirror, WorkspaceCopy, Sandbox, QualificationRun
+)
 
 SETTLED_WITHIN_SECONDS = 30.0
 POLL_EVERY_SECONDS = 0.1

@@ -17,7 +17,7 @@ from provisioner.accounts.permissions import Role
 from provisioner.accounts.tokens import token_create
 from provisioner.bisect.actions import bisection_start
 from provisioner.catalog.actions.templates import template_build
-from provisioner.copies.models import CopyRule, WorkspaceCopy
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.leases.models import LeasePolicy
@@ -26,6 +26,8 @@ from provisioner.notify.webhooks import write_test
 from provisioner.pools.models import Pool
 from provisioner.routing.actions import routing_rule_add
 from provisioner.routing.models import RoutingRule
+from provisioner.sandboxes.models import P4dVersion, SandboxPolicy
+from provisioner.server_log.models import LogUpload
 from provisioner.sites.models import Site
 from provisioner.workspace_snapshots.models import (
     SnapshotPolicy,
@@ -35,14 +37,19 @@ from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import (
+    CopyRuleFactory,
     MirrorFactory,
     MomentFactory,
     ProcessFactory,
+    RunLogFactory,
+    SandboxFactory,
     SnapshotFactory,
     TemplateFactory,
     UserFactory,
+    VerificationFactory,
 )
 from tests.support.findings import finding_about
+from tests.support.logs import a_sync_that_waited
 from tests.support.maintenance import make_maintenance
 from tests.support.module_rows import Write
 from tests.support.requests import workspace_create
@@ -51,6 +58,7 @@ ROLES = {
     "alice": Role.OWNER,
     "bob": Role.TEAM_MATE,
     "dave": Role.READER,
+    "erin": Role.CLONER,
     "admin": Role.ADMINISTRATOR,
     "ci": Role.MACHINE,
     "carol": Role.STRANGER,
@@ -106,7 +114,7 @@ def people(world: World) -> People:
 
 @pytest.fixture
 def shared_workspace(world: World) -> Workspace:
-    """One of alice's, ready to work in; she shares it with dave."""
+    """One of alice's, ready; she shares it with dave, and with erin for cloning."""
     return world.workspace
 
 
@@ -116,6 +124,7 @@ def make_people() -> People:
         "alice": UserFactory.create(username="alice", team=team),
         "bob": UserFactory.create(username="bob", team=team),
         "dave": UserFactory.create(username="dave"),
+        "erin": UserFactory.create(username="erin"),
         "admin": UserFactory.create(username="admin", is_staff=True, is_superuser=True),
         "ci": UserFactory.create(username="ci", is_service=True),
         "carol": UserFactory.create(username="carol"),
@@ -131,6 +140,7 @@ def make_workspace(people: People) -> Workspace:
     )
     workspace = workspace_create(by=alice, template=snapshot.template)
     workspace_share(by=alice, workspace=workspace, person="dave")
+    workspace_share(by=alice, workspace=workspace, person="erin", may_clone=True)
     operation = workspace.operations.get()
     engine_states.end_operation(operation, Operation.State.SUCCEEDED)
     engine_states.skip_waiting_steps(operation)
@@ -154,7 +164,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         owner=workspace.owner,
         size=2,
     )
-    share = workspace.shares.get()
+    share = workspace.shares.get(person__username="dave")
     rescue = Rescue.objects.create(
         workspace=workspace,
         operation=workspace.operations.get(),
@@ -164,10 +174,8 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
     )
     bisection = bisection_start(by=workspace.owner, template=template, good=1, bad=9)
     mirror = MirrorFactory.create(template=template)
-    rule = CopyRule.objects.create(mirror=mirror)
-    copy = WorkspaceCopy.objects.create(
-        workspace=workspace, mirror=mirror, site=mirror.site
-    )
+    rule = CopyRuleFactory.create(mirror=mirror)
+    copy = WorkspaceCopy.objects.create(workspace=workspace, site=mirror.site)
     taken = WorkspaceSnapshot.objects.create(
         workspace=workspace, name="s", ontap_uuid="u", taken_at=workspace.created_at
     )
@@ -175,9 +183,18 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
     return {
         "mirror": {"pk": mirror.pk},
         "copy-rule": {"pk": rule.pk},
+        **_sandboxes(people, template.site),
         "process": {"pk": ProcessFactory.create().pk},
         "server-log": {"pk": template.site.perforce_server_id},
+        "server-log-upload-detail": {
+            "pk": LogUpload.objects.create(
+                server=template.site.perforce_server, name="log", size=1, state="read"
+            ).pk
+        },
+        "server-command": {"pk": a_sync_that_waited(template.site.perforce_server).pk},
         "orphan-": {"pk": template.site.perforce_server_id},
+        "advice-": {"pk": template.site.perforce_server_id},
+        "program-": {"pk": template.site.perforce_server_id},
         "pool": {"pk": pool.pk},
         "person": {"pk": workspace.owner_id},
         "team-": {"pk": workspace.owner.team_id},
@@ -220,11 +237,36 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "event": {"pk": workspace.events.latest("pk").pk},
         "finding": {"pk": finding_about(workspace).pk},
         "token": {"prefix": "0123456789"},
+        "my-session-end": {"name": "0123456789abcdef"},
+        "person-session-end": {
+            "pk": workspace.owner_id,
+            "name": "0123456789abcdef",
+        },
         "my": {"pk": 1},
         "bisection": {"pk": bisection.pk},
         "notification": {"topic": "templates"},
         "webhook": {"pk": webhook.pk, "delivery_pk": delivery.pk},
         "webhook-delivery": {"webhook_pk": webhook.pk, "pk": delivery.pk},
+    }
+
+
+def _sandboxes(people: People, site: Site) -> dict[str, dict[str, Any]]:
+    """Return the numbers of a sandbox of alice's, and of what it needs."""
+    sandbox = SandboxFactory.create(owner=people["alice"], site=site)
+    alice = people["alice"]
+    assert alice is not None
+    assert alice.team is not None
+    policy = SandboxPolicy.objects.create(team=alice.team)
+    version = P4dVersion.objects.create(release="2023.1", path="/opt/p4d")
+    return {
+        "sandbox": {"pk": sandbox.pk},
+        "checkpoint": {"pk": sandbox.perforce_server_id},
+        "verification": {"pk": VerificationFactory.create(sandbox=sandbox).pk},
+        "qualification": {"pk": RunLogFactory.create(run__sandbox=sandbox).run_id},
+        "sandbox-host": {"pk": sandbox.host_id},
+        "sandbox-policy": {"pk": policy.pk},
+        "server-volumes": {"pk": sandbox.perforce_server_id},
+        "p4d-version": {"pk": version.pk},
     }
 
 

@@ -220,6 +220,7 @@ def kill_after(name: str, made: Workspace) -> None:
     assert made.status_code == "killed", (name, made.status_message)
 
 
+@pytest.mark.integration
 def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
     with_work: Workspace, lab: Lab
 ) -> None:
@@ -323,6 +324,7 @@ def test_what_is_not_resolved_stops_it_before_anything_is_copied(
     assert everything_about(lab_workspace) == before
 
 
+@pytest.mark.integration
 def test_what_lies_in_a_part_is_merged_with_what_that_part_is(
     alice_at_work: AtWork, others: Others, lab_workspace: Workspace
 ) -> None:
@@ -359,6 +361,7 @@ def test_a_workspace_that_is_not_ready_is_not_transferred(
         workspace_check(by=alice, workspace=workspace)
 
 
+@pytest.mark.integration
 @needs_root
 def test_files_that_have_no_room_are_no_conflicts(with_work: Workspace) -> None:
     """A retry brings them; a conflict would stay."""

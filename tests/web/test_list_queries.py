@@ -17,7 +17,9 @@ from provisioner.bisect.models import Bisection
 from provisioner.catalog.models import Template
 from provisioner.demo.company.company import Company
 from provisioner.demo.company.studio import CompanySize
+from provisioner.insight.models import ListedClient, ProgramUse
 from provisioner.mirrors.models import Mirror
+from provisioner.server_log.models import LogMessage, ServerLog
 from tests.support.factories import MirroredSnapshotFactory
 from tests.support.undoing import undone
 
@@ -40,6 +42,7 @@ def check_numbers_are_below_their_headings(page: str, content: str) -> None:
 def company_of(times: int) -> Company:
     """Found a company of so many times as many rows."""
     size = CompanySize(
+        probe_days=2,
         people=8 * times,
         teams=2 * times,
         templates=4 * times,
@@ -53,6 +56,32 @@ def company_of(times: int) -> Company:
     for template in Template.objects.all():
         mirrored = MirroredSnapshotFactory.create(mirror__template=template)
     MirroredSnapshotFactory.create_batch(times, mirror=mirrored.mirror)
+    # Below ten rows a list has no filters, so it does not ask for their choices.
+    programs = (
+        ProgramUse(
+            server=mirrored.mirror.site.perforce_server,
+            program=f"tool-{number}",
+            user="alice",
+            first_seen_at=timezone.now(),
+            last_seen_at=timezone.now(),
+        )
+        for number in range(10 * times)
+    )
+    ProgramUse.objects.bulk_create(programs)
+    ListedClient.objects.bulk_create(
+        ListedClient(
+            server=mirrored.mirror.site.perforce_server,
+            name=f"all-{number}",
+            maps_whole_depot=True,
+            whole_lines=["//depot/... //all/..."],
+        )
+        for number in range(10 * times)
+    )
+    # When a server said something is chance, too.
+    LogMessage.objects.bulk_create(
+        LogMessage(log=ServerLog.objects.latest("pk"), at=timezone.now(), kind="other")
+        for _ in range(10 * times)
+    )
     # Whose they are is chance, and depends on the day.
     some = Bisection.objects.values("pk")[:times]
     Bisection.objects.filter(pk__in=some).update(owner=company.people.alice)

@@ -171,6 +171,7 @@ def pending_in(
     return sorted((c.user, c.description, c.files) for c in pending if not c.is_shelved)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", OBSTACLES)
 @needs_root
 def test_no_obstacle_costs_any_work(

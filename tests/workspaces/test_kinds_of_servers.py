@@ -38,7 +38,7 @@ from tests.support.retiring import contents_of, restore, retire
 
 __all__ = ["others"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 
 WORK = ("opened", "changed", "missing")
 

@@ -185,7 +185,7 @@ def test_the_page_offers_it_to_administrators(
 
     page = as_admin.post("/tokens/", sent).text
 
-    assert "reading mounts alone" in page
+    assert "only reading mounts" in page
     assert ApiToken.objects.filter(reads_mounts=True).count() == 1
 
 

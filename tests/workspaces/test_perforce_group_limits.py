@@ -92,6 +92,7 @@ def test_what_a_limit_kept_from_being_restored_is_restored_without_it(
     assert list(opened_in(lab_workspace)) == ["file3.txt"]
 
 
+@pytest.mark.integration
 def test_work_is_transferred_as_a_person_who_may_scan_few_rows(
     alice_at_work: AtWork, others: Others, lab: Lab, limit: Callable[..., None]
 ) -> None:

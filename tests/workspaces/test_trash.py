@@ -599,6 +599,7 @@ def test_what_is_not_in_the_trash_is_neither_restored_nor_purged(
         workspace_purge(by=lab_workspace.owner, workspace=lab_workspace)
 
 
+@pytest.mark.integration
 def test_a_half_purged_clone_is_not_said_to_be_in_the_trash(
     lab_workspace: Workspace, lab: Lab
 ) -> None:

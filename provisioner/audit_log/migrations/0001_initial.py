@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
                 ('via', models.CharField(blank=True, max_length=200)),
                 ('ip', models.GenericIPAddressField(blank=True, null=True)),
                 ('user_agent', models.CharField(blank=True, max_length=120)),
-                ('subject_kind', models.CharField(blank=True, choices=[('', 'Nothing in particular'), ('workspace', 'Workspace'), ('template', 'Template'), ('site', 'Site'), ('perforce_server', 'Perforce server'), ('account', 'Account'), ('team', 'Team'), ('policy', 'Lease policy'), ('webhook', 'Webhook'), ('pool', 'Warm pool'), ('bisection', 'Bisection'), ('mirror', 'Mirror'), ('copy', 'Copy of a workspace')], default='', max_length=16)),
+                ('subject_kind', models.CharField(blank=True, choices=[('', 'Nothing in particular'), ('workspace', 'Workspace'), ('template', 'Template'), ('site', 'Site'), ('perforce_server', 'Perforce server'), ('account', 'Account'), ('team', 'Team'), ('policy', 'Lease policy'), ('webhook', 'Webhook'), ('pool', 'Warm pool'), ('bisection', 'Bisection'), ('mirror', 'Mirror'), ('copy', 'Copy of a workspace'), ('sandbox', 'Sandbox'), ('qualification', 'Qualification run')], default='', max_length=16)),
                 ('subject_id', models.BigIntegerField(blank=True, null=True)),
                 ('subject', models.CharField(blank=True, max_length=200)),
                 ('data', models.JSONField(default=dict)),

@@ -102,7 +102,7 @@ def template_create(
     permissions.require(permissions.can_manage_templates(by))
     check_name(name)
     if aggregate:
-        _check_aggregate(site, aggregate)
+        check_aggregate(site, aggregate)
     template = Template(site=site, name=name, owner=by, aggregate=aggregate, **fields)
     check_definition(template)
     unique = "template_name_unique_in_site"
@@ -113,7 +113,7 @@ def template_create(
     return template
 
 
-def _check_aggregate(site: Site, aggregate: str) -> None:
+def check_aggregate(site: Site, aggregate: str) -> None:
     """Refuse an aggregate that the SVM was not seen to have. Raises: InvalidRequest."""
     measured = site.aggregates.order_by("name").values_list("name", flat=True)
     known = sorted({site.aggregate, *measured})
@@ -137,6 +137,7 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
         raise InvalidRequest(f"{for_good[0]}: this cannot be changed later.")
     for field, value in fields.items():
         setattr(template, field, value)
+    _check_new_size(template)
     check_definition(template)
     with transaction.atomic():
         before = Template.objects.values(*fields).get(pk=template.pk)
@@ -161,6 +162,26 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
     return template
 
 
+def _check_new_size(template: Template) -> None:
+    """Refuse another size that is below what the template's volume holds.
+
+    ONTAP may have grown the volume beyond its definition, which can be changed.
+
+    Raises: InvalidRequest.
+    """
+    used, reserve = template.used_bytes or 0, template.snapshot_reserve_percent or 0
+    least = used * 100 // (100 - reserve)  # the reserve is not for files
+    if template.volume_size_bytes >= least:
+        return
+    saved = Template.objects.values_list("volume_size_bytes", flat=True)
+    if saved.get(pk=template.pk) != template.volume_size_bytes:
+        raise InvalidRequest.at(
+            "volume_size_bytes",
+            f"Its volume holds {size_text(used)}. Give it at least {size_text(least)}, "
+            "or narrow its view and build it clean first.",
+        )
+
+
 def check_definition(template: Template) -> None:
     """Refuse a definition that cannot be built.
 
@@ -168,12 +189,6 @@ def check_definition(template: Template) -> None:
     """
     if bool(template.view_lines) == bool(template.stream):
         raise TemplateInvalid("Give either view lines or a stream.")
-    if template.volume_size_bytes < (template.used_bytes or 0):
-        raise InvalidRequest.at(
-            "volume_size_bytes",
-            f"Its volume holds {size_text(template.used_bytes or 0)}. Give it at least "
-            "that, or narrow its view and build it clean first.",
-        )
     try:
         if template.view_lines:
             check_view(template.view_lines)
@@ -255,9 +270,9 @@ def template_build(
         require_not_archived(template)
         if template.state == Template.State.BUILDING or is_settling(template):
             raise TemplateBusy(name=template.name)
-        if template.state == Template.State.NEW and not template.aggregate:
-            template.aggregate = aggregate_for_new(template.site)
-            template.save(update_fields=["aggregate"])
+        is_spread = template.site.spreads_templates and not template.aggregate
+        if is_spread and not template.volume_uuid:
+            asked = replace(asked, aggregate=aggregate_for_new(template.site))
         before_building.send(Template, template=template)
         if not asked.paths and _is_moved(template):
             asked = replace(asked, clean=True)
@@ -283,7 +298,7 @@ def template_build(
 
 
 def _is_moved(template: Template) -> bool:
-    """Route a locked template; return whether it needs its client made anew.
+    """Route a locked template; return whether its client has to be made again.
 
     Its have list stays at the server that the client was bound to.
     """

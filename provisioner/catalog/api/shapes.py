@@ -29,7 +29,10 @@ from provisioner.catalog.api.refresh_shapes import (
 )
 from provisioner.catalog.freshness import behind_of, freshness_since, policies_of
 from provisioner.catalog.models import LineEnd, Snapshot, Template
-from provisioner.catalog.models.templates import LEAST_VOLUME_BYTES
+from provisioner.catalog.models.templates import (
+    LEAST_VOLUME_BYTES,
+    MOST_VOLUME_BYTES,
+)
 from provisioner.lib.names import LONGEST_NAME
 
 LARGEST_CHANGE = 2**31 - 1  # Perforce changes are signed 32-bit numbers
@@ -140,6 +143,11 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         help_text="Variables for commands of bisections. Everybody can read them.",
     )
     owner = serializers.CharField(source="owner.username")
+    file_bytes = serializers.IntegerField(
+        read_only=True,
+        allow_null=True,
+        help_text="What files can take of its volume: its size without the reserve.",
+    )
     archived_by = serializers.CharField(
         source="archived_by.username",
         allow_null=True,
@@ -203,7 +211,9 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "volume_size_bytes",
             "actual_size_bytes",
             "aggregate",
+            "file_bytes",
             "used_bytes",
+            "snapshot_bytes",
             "used_inodes",
             "max_inodes",
             "snapshots_to_keep",
@@ -339,7 +349,7 @@ class TemplateChangeSerializer(serializers.Serializer[Any]):
     volume_size_bytes = Number(
         required=False,
         min_value=LEAST_VOLUME_BYTES,
-        max_value=models.BigIntegerField.MAX_BIGINT,
+        max_value=MOST_VOLUME_BYTES,
         help_text="Only administrators. ONTAP resizes the volume at once, never below "
         "what it holds.",
     )

@@ -2,6 +2,8 @@
 
 import django.core.validators
 import django.db.models.deletion
+import django.db.models.expressions
+import django.db.models.functions.comparison
 import django.db.models.functions.datetime
 import provisioner.accounts.names
 import provisioner.catalog.models.templates
@@ -76,7 +78,7 @@ class Migration(migrations.Migration):
                 ('wanted_quality', models.CharField(choices=[('built', 'Built, no failed tests'), ('tested', 'Tested')], default='built', help_text='New workspaces get the newest snapshot with this quality.', max_length=6)),
                 ('ignore_patterns', models.TextField(blank=True, help_text='Build outputs, as in P4IGNORE, one per line.')),
                 ('error_patterns', models.TextField(blank=True, db_default='', default='', help_text='Regular expressions (RE2), one a line, of any case: the first line of a log that matches one is its first error. The usual compilers and build tools need none.', validators=[provisioner.catalog.models.templates.check_error_patterns])),
-                ('volume_size_bytes', models.BigIntegerField(default=107374182400, validators=[django.core.validators.MinValueValidator(20971520)])),
+                ('volume_size_bytes', models.BigIntegerField(default=107374182400, validators=[django.core.validators.MinValueValidator(20971520, 'ONTAP has no volumes smaller than 20 MiB.'), django.core.validators.MaxValueValidator(329853488332800, 'ONTAP has no FlexVol volumes larger than 300 TiB.')])),
                 ('snapshots_to_keep', models.PositiveSmallIntegerField(default=5, validators=[django.core.validators.MinValueValidator(1)])),
                 ('state', models.CharField(choices=[('new', 'Never built'), ('building', 'Building'), ('ready', 'Ready'), ('failed', 'Last build failed'), ('deleting', 'Being deleted'), ('deleted', 'Deleted')], default='new', max_length=8)),
                 ('status_code', models.CharField(blank=True, max_length=60)),
@@ -86,11 +88,15 @@ class Migration(migrations.Migration):
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
                 ('aggregate', models.CharField(blank=True, help_text='The aggregate that its volume is in.', max_length=255)),
                 ('actual_size_bytes', models.BigIntegerField(blank=True, help_text='The size of its volume, as ONTAP reports it.', null=True)),
+                ('grows_to_bytes', models.BigIntegerField(blank=True, help_text='The size up to which ONTAP grows its volume by itself; null: it does not.', null=True)),
                 ('used_bytes', models.BigIntegerField(blank=True, help_text='The space used by its volume, as ONTAP reports it.', null=True)),
+                ('snapshot_reserve_percent', models.PositiveSmallIntegerField(default=0, help_text='What its volume sets apart for snapshots, of its size.')),
+                ('file_bytes', models.GeneratedField(db_persist=True, expression=django.db.models.expressions.CombinedExpression(django.db.models.functions.comparison.Greatest('actual_size_bytes', 'grows_to_bytes'), '-', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.functions.comparison.Greatest('actual_size_bytes', 'grows_to_bytes'), '*', models.F('snapshot_reserve_percent')), '/', models.Value(100))), help_text='What files can take of its volume: the size that it has, or that ONTAP grows it to, without the reserve.', output_field=models.BigIntegerField(null=True))),
+                ('snapshot_bytes', models.BigIntegerField(blank=True, help_text='What only the snapshots of its volume hold.', null=True)),
                 ('used_inodes', models.BigIntegerField(blank=True, help_text='Files and directories in it, as ONTAP reports them.', null=True)),
                 ('max_inodes', models.BigIntegerField(blank=True, help_text='The inode limit of its volume.', null=True)),
                 ('snapshots_in_volume', models.PositiveIntegerField(default=0, help_text='All snapshots of its volume, by ONTAP.')),
-                ('clones_of_others', models.PositiveIntegerField(default=0, help_text='Clones of its volume without a tag of ours, by ONTAP.')),
+                ('clones_of_others', models.PositiveIntegerField(default=0, help_text="Clones of its volume without Cloneyard's tag, by ONTAP.")),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('archived_at', models.DateTimeField(blank=True, null=True)),
                 ('archive_reason', models.CharField(blank=True, max_length=500, validators=[provisioner.accounts.names.check_one_line])),
@@ -141,7 +147,7 @@ class Migration(migrations.Migration):
                 ('build_seconds', models.FloatField(default=0)),
                 ('test_seconds', models.FloatField(default=0)),
                 ('grew_bytes', models.BigIntegerField(blank=True, help_text='What its build added to the volume, as ONTAP reported it.', null=True)),
-                ('clones_of_others', models.PositiveIntegerField(default=0, help_text='Its clones without a tag of ours, by ONTAP.')),
+                ('clones_of_others', models.PositiveIntegerField(default=0, help_text="Its clones without Cloneyard's tag, by ONTAP.")),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('deleted_at', models.DateTimeField(blank=True, null=True)),
                 ('label', models.CharField(blank=True, max_length=60, validators=[provisioner.accounts.names.check_one_line])),
@@ -288,7 +294,7 @@ class Migration(migrations.Migration):
                 ('fractional_reserve', models.PositiveSmallIntegerField(blank=True, choices=[(0, '0 %'), (100, '100 %')], null=True)),
                 ('security_style', models.CharField(blank=True, choices=[('unix', 'UNIX'), ('mixed', 'Mixed'), ('ntfs', 'NTFS')], max_length=5)),
                 ('min_inodes', models.BigIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(2000000000)])),
-                ('applied_at', models.DateTimeField(blank=True, null=True)),
+                ('applied_at', models.DateTimeField(blank=True, help_text='Since when volumes have these settings. Empty: not yet.', null=True)),
                 ('status_message', models.TextField(blank=True, help_text='Why it could not be applied last time.')),
                 ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='volume_policies', to='sites.site')),
                 ('template', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='volume_policy', to='catalog.template')),

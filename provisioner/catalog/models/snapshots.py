@@ -137,7 +137,7 @@ class Snapshot(models.Model):
     of depot paths at other changes, the latest refreshed last; a snapshot that has any
     is not `is_complete`, and never the default. `sample` are the path, bytes and digest
     of a few files, by which copies at other sites are compared; adopted ones have none.
-    `is_clean`: its build began with versioned files alone. `operation` made it.
+    `is_clean`: its build began with only versioned files. `operation` made it.
 
     While it is held, new workspaces get it whatever is published later. Once it is
     withdrawn nobody gets it; it is deleted when no workspace needs it.
@@ -169,7 +169,7 @@ class Snapshot(models.Model):
         help_text="What its build added to the volume, as ONTAP reported it.",
     )
     clones_of_others = models.PositiveIntegerField(
-        default=0, help_text="Its clones without a tag of ours, by ONTAP."
+        default=0, help_text="Its clones without Cloneyard's tag, by ONTAP."
     )
     operation = models.ForeignKey(
         "engine.Operation",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -29,7 +29,11 @@ from provisioner.routing.kinds import Purpose
 from provisioner.routing.models import Routed
 from provisioner.sites.models import MeasuredVolume, Site
 
-LEAST_VOLUME_BYTES = 20 * 2**20
+LEAST_VOLUME_BYTES, MOST_VOLUME_BYTES = 20 * 2**20, 300 * 2**40
+"""What a FlexVol can have. Older releases and platforms end at 100 TiB.
+
+Source: "Volume limits", https://docs.netapp.com/us-en/ontap/volumes/.
+"""
 
 
 class LineEnd(models.TextChoices):
@@ -58,11 +62,13 @@ class BuildParameters(Parameters):
     """What to build.
 
     At a change, None for the newest; from a `clean` volume; or only some depot `paths`.
+    `aggregate` is where a first build was to put the volume, "" if that is told.
     """
 
     change: int | None = None
     clean: bool = False
     paths: Sequence[str] = ()
+    aggregate: str = ""
 
 
 class ExistingTemplates(models.Manager["Template"]):
@@ -184,7 +190,15 @@ class Template(Routed, MeasuredVolume, HasOperations):
         "tools need none.",
     )
     volume_size_bytes = models.BigIntegerField(
-        default=100 * 2**30, validators=[MinValueValidator(LEAST_VOLUME_BYTES)]
+        default=100 * 2**30,
+        validators=[
+            MinValueValidator(
+                LEAST_VOLUME_BYTES, "ONTAP has no volumes smaller than 20 MiB."
+            ),
+            MaxValueValidator(
+                MOST_VOLUME_BYTES, "ONTAP has no FlexVol volumes larger than 300 TiB."
+            ),
+        ],
     )
     snapshots_to_keep = models.PositiveSmallIntegerField(
         default=5, validators=[MinValueValidator(1)]
@@ -204,7 +218,7 @@ class Template(Routed, MeasuredVolume, HasOperations):
         default=0, help_text="All snapshots of its volume, by ONTAP."
     )
     clones_of_others = models.PositiveIntegerField(
-        default=0, help_text="Clones of its volume without a tag of ours, by ONTAP."
+        default=0, help_text="Clones of its volume without Cloneyard's tag, by ONTAP."
     )
     owner = models.ForeignKey(
         User,

@@ -90,7 +90,11 @@ class VolumePolicy(models.Model):
         blank=True,
         validators=[MinValueValidator(101), MaxValueValidator(MOST_AUTOSIZE_PERCENT)],
     )
-    applied_at = models.DateTimeField(null=True, blank=True)
+    applied_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="Since when volumes have these settings. Empty: not yet.",
+    )
     status_message = models.TextField(
         blank=True, help_text="Why it could not be applied last time."
     )

@@ -65,6 +65,7 @@ def ensure_synced(run: TemplateRun) -> Synced:
                 run.perforce.files.restore,
                 template.client_name,
                 in_batches=goes_in_batches(have.count),
+                on_command=run.rest_for_others,
             )
     files, expected = _how_much(run, pin.tree)
     with room.told_if_lacking():
@@ -78,7 +79,7 @@ def ensure_synced(run: TemplateRun) -> Synced:
             replace_leftovers=True,
             in_batches=goes_in_batches(files),
             expected=expected,
-            on_command=run.command_ended,
+            on_command=run.rest_for_others,
         )
     return Synced(report.seconds)
 

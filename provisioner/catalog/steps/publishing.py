@@ -77,6 +77,7 @@ def ensure_verified(run: TemplateRun) -> Verified:
         template.client_name,
         untracked=False,
         in_batches=goes_in_batches(have.count),
+        on_command=run.rest_for_others,
     )
     if differing:
         shown = ", ".join(finding.path for finding in differing[:10])
@@ -98,7 +99,7 @@ def ensure_verified(run: TemplateRun) -> Verified:
 
 
 def _sample(run: TemplateRun, root: Path) -> list[FileDigest]:
-    """Return digests of a few files, chosen anew by each build."""
+    """Return digests of a few files, each build chooses others."""
     with changes_named(root):
         return sample_files(root, seed=str(run.operation.pk))
 

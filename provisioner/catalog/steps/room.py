@@ -7,25 +7,42 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from provisioner.catalog.models import BuildParameters, Template, TemplateCheck
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.engine.models import Operation
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
 from provisioner.gateways.hosts.room import (
+    LITTLE,
     NO_SPACE,
     OVER_QUOTA,
     Lack,
     lack_at,
+    lack_of,
     log_says,
 )
-from provisioner.gateways.ontap.types import Volume, more_inodes, most_inodes
+from provisioner.gateways.ontap.types import Aggregate, Volume, more_inodes, most_inodes
 from provisioner.gateways.perforce.types import TreeSize
+from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 from provisioner.sites.models import AggregateSpace
+from provisioner.sites.queries import roomiest, spaces_of
+
+log = structlog.get_logger(__name__)
 
 MARGIN_PERCENT = 20
-"""What a build may need beyond what the last one of its kind added."""
+"""What a build may need beyond what earlier ones of its kind added."""
+
+BUILDS_COMPARED = 10
+"""How many builds of its kind say what a build adds."""
+
+FEWEST_TO_LEAVE_ONE_OUT = 3
+"""Of so many the largest is left out: one unusual build says nothing of the next."""
+
+NEXT_TO_NOTHING = 0.02
+"""The share that is left of what is used up where ONTAP might also mean a quota."""
 
 INODES_FOR_A_FILE = 3
 """A file has one, and a build makes others: objects, directories, its own notes."""
@@ -34,16 +51,20 @@ _CODES = {
     Lack.INODES: "volume_out_of_inodes",
     Lack.BYTES: "volume_full",
     Lack.QUOTA: "volume_over_quota",
+    Lack.AGGREGATE: "aggregate_full",
 }
 _WHAT = {
     Lack.INODES: "The volume {name} has no inodes left.",
     Lack.BYTES: "The volume {name} is full.",
     Lack.QUOTA: "A quota of the volume {name} is used up.",
+    Lack.AGGREGATE: "The aggregate of the volume {name} is full.",
 }
-_AT_QUOTA = (
-    "Ask a storage administrator to raise it: Cloneyard sets no quotas in ONTAP. Then "
-    "retry."
-)
+_ADVICE = {
+    Lack.QUOTA: "Ask a storage administrator to raise it: Cloneyard sets no quotas in "
+    "ONTAP. Then retry.",
+    Lack.AGGREGATE: "A larger volume would not help. Free space in the aggregate, or "
+    "ask a storage administrator to add some. Then retry.",
+}
 _OF_TEMPLATES = {
     Lack.INODES: "The next build gives it more, up to one for each 4 KB; beyond that, "
     "give the template a larger volume.",
@@ -55,11 +76,14 @@ _OF_TEMPLATES = {
 class Room:
     """Free space and inodes of a volume, and refusals when there are none.
 
-    `root` is read only after a failure.
+    `root`, and volume and aggregate as ONTAP reports them, are read only after a
+    failure.
     """
 
     volume_name: str
     root: Callable[[], Path]
+    volume: Callable[[], Volume | None]
+    aggregate: Callable[[str], Aggregate]
     advice: Mapping[Lack, str]
 
     @contextmanager
@@ -79,10 +103,7 @@ class Room:
 
         Raises: StepRefused.
         """
-        if OVER_QUOTA in after:
-            self._refuse(Lack.QUOTA, after=after)
-        if NO_SPACE in after:
-            self._refuse(self.lack(), after=after)
+        self._refuse(self._lack_told_by(lambda told: told in after), after=after)
 
     def require_after_command(self, log: Path, *, after: str) -> None:
         """Like `require`, judging by the whole log of the failed command.
@@ -93,21 +114,68 @@ class Room:
 
     def lack_told_in(self, log: Path) -> Lack | None:
         """Return what a command lacked by its log, None if nothing."""
-        if log_says(log, OVER_QUOTA):
-            return Lack.QUOTA
-        return self.lack() if log_says(log, NO_SPACE) else None
+        return self._lack_told_by(lambda told: log_says(log, told))
 
     def _refuse(self, lack: Lack | None, *, after: str) -> None:
         if lack is not None:
             raise StepRefused(f"{self.sentence(lack)}\n{after}", code=_CODES[lack])
 
-    def lack(self) -> Lack | None:
-        """Return the exhausted resource, or None."""
-        return lack_at(self.root())
+    def _lack_told_by(self, was_told: Callable[[str], bool]) -> Lack | None:
+        """Return what is used up after a program was told so, None if nothing is here.
+
+        A volume that ONTAP reports as full is full, whatever the program was told: a
+        larger quota would not help.
+        """
+        if was_told(OVER_QUOTA):
+            return self._lack_in_ontap(little=NEXT_TO_NOTHING) or Lack.QUOTA
+        if was_told(NO_SPACE):
+            lack = lack_at(self.root())
+            if lack is Lack.INODES:
+                return lack
+            # A host sees a full aggregate as a full volume.
+            in_ontap = self._lack_in_ontap(little=LITTLE, asks_aggregate=True)
+            return in_ontap or lack
+        return None
+
+    def _lack_in_ontap(
+        self, *, little: float, asks_aggregate: bool = False
+    ) -> Lack | None:
+        """Return what is used up by ONTAP's figures; None if nothing or not known."""
+        try:
+            volume = self.volume()
+        except GatewayError as error:
+            log.warning("room_not_known", **error.log_context())
+            return None
+        if volume is None or volume.free_bytes is None:
+            return None
+        used, most = volume.used_inodes, volume.max_inodes
+        of_files = volume.free_bytes + (volume.used_bytes or 0)
+        lack = lack_of(
+            bytes_left=volume.free_bytes / max(1, of_files),
+            inodes_left=1 - used / most if used is not None and most else 1.0,
+            little=little,
+        )
+        if lack is None and asks_aggregate and volume.guarantee != "volume":
+            return self._lack_in_aggregate(volume.aggregate, of_files, little=little)
+        return lack
+
+    def _lack_in_aggregate(
+        self, name: str, of_files: int, *, little: float
+    ) -> Lack | None:
+        """Return AGGREGATE if it has little of the space for files that a volume has.
+
+        None if we may not ask.
+        """
+        try:
+            left = self.aggregate(name).available_bytes
+        except GatewayError as error:
+            log.warning("room_not_known", **error.log_context())
+            return None
+        return Lack.AGGREGATE if left <= little * of_files else None
 
     def sentence(self, lack: Lack) -> str:
         what = _WHAT[lack].format(name=self.volume_name)
-        return f"{what} {self.advice.get(lack, _AT_QUOTA)}"
+        return f"{what} {self.advice.get(lack) or _ADVICE[lack]}"
 
 
 def room_of_template(run: TemplateRun) -> Room:
@@ -116,6 +184,8 @@ def room_of_template(run: TemplateRun) -> Room:
     return Room(
         volume_name=template.volume_name,
         root=lambda: run.visible_root(template.junction_path),
+        volume=lambda: run.ontap.find_volume(template.volume_name),
+        aggregate=run.ontap.get_aggregate,
         advice=_OF_TEMPLATES,
     )
 
@@ -157,20 +227,23 @@ def require_room_to_build(
 ) -> None:
     """Refuse a build that the volume, or its aggregate, has too little room for.
 
-    What is not known refuses nothing, nor does a volume that ONTAP grows when it fills,
-    nor the aggregate of a thick one, which has its space already.
+    What is not known refuses nothing, nor does the aggregate of a thick volume, which
+    has its space already. One that ONTAP grows by itself has room up to its maximum.
 
     Raises: StepRefused.
     """
-    needed = _bytes_to_build(run, volume, counted=counted)
-    if needed is None:
+    need = _need_of_build(run, volume, counted=counted)
+    if need is None:
         run.progress("What such a build adds is not known: none was measured yet.")
         return
-    free = volume.free_bytes
-    if free is not None and free < needed and not volume.sizes_itself:
+    needed = need.bytes
+    free, most = volume.room_bytes, volume.grows_to_bytes or 0
+    if free is not None and free < needed:
+        size = size_text(max(volume.size_bytes, most))
+        grown = ", to which ONTAP grows it" if most > volume.size_bytes else ""
         raise StepRefused(
-            f"A build needs about {size_text(needed)}, and the volume {volume.name} "
-            f"has {size_text(free)} free of {size_text(volume.size_bytes)}. "
+            f"A build needs about {size_text(needed)} ({need.sum}), and the volume "
+            f"{volume.name} has {size_text(free)} free of {size}{grown}. "
             "Give the template a larger volume, or keep fewer snapshots. Then build "
             "again.",
             code="no_room_to_build",
@@ -178,37 +251,107 @@ def require_room_to_build(
     is_thick = volume.guarantee == "volume"
     room = None if is_thick else _room_in_aggregate(run, volume.aggregate)
     if room is not None and room < needed:
-        raise StepRefused(
-            f"A build needs about {size_text(needed)}, and the aggregate "
-            f"{volume.aggregate} has room for {size_text(room)}. Free space there, "
-            "move the template to another aggregate, or ask a storage administrator "
-            "for more. Then build again.",
-            code="no_room_to_build",
-        )
+        raise _no_room_in(volume.aggregate, room, need=need)
 
 
-def _bytes_to_build(
+def _no_room_in(aggregate: str, room: int, *, need: _Need) -> StepRefused:
+    return StepRefused(
+        f"A build needs about {size_text(need.bytes)} ({need.sum}), and the aggregate "
+        f"{aggregate} has room for {size_text(room)}. Free space there, move the "
+        "template to another aggregate, or ask a storage administrator for more. Then "
+        "build again.",
+        code="no_room_to_build",
+    )
+
+
+def aggregate_of_new(run: TemplateRun, *, counted: TreeSize | None) -> tuple[str, str]:
+    """Return where the volume of a first build goes, and why not where it was to go.
+
+    The aggregate was chosen when the build was requested. One that has turned full
+    since is left for another one of a site that spreads templates.
+
+    Raises: StepRefused (none has room for the view).
+    """
+    site, chosen = run.site, BuildParameters.of(run.operation).aggregate
+    told = run.template.aggregate or chosen or site.aggregate
+    if run.template.aggregate or not chosen or not site.spreads_templates:
+        return told, ""
+    try:
+        found = run.ontap.list_aggregates()
+    except PermanentGatewayError:
+        return told, ""
+    need = _of_view(counted, used_bytes=0) or _Need(bytes=0, sum="")
+    spaces = spaces_of(site, found, at=clocks.database_now())
+    was = next((space for space in spaces if space.name == chosen), None)
+    if was is not None and was.room_bytes >= need.bytes:
+        return chosen, ""
+    best = roomiest(site, [each for each in spaces if each.room_bytes >= need.bytes])
+    if best is None:
+        raise _no_room_in(chosen, was.room_bytes if was else 0, need=need)
+    lacks = (
+        f"has room for {size_text(was.room_bytes)} by now"
+        if was
+        else "is none of the SVM's by now"
+    )
+    return best.name, (
+        f"The volume goes to the aggregate {best.name}, which has room for "
+        f"{size_text(best.room_bytes)}. {chosen}, chosen when the build was requested, "
+        f"{lacks}."
+    )
+
+
+def _of_view(counted: TreeSize | None, *, used_bytes: int) -> _Need | None:
+    if counted is None:
+        return None
+    left = max(counted.bytes - used_bytes, 0)
+    return _with_margin(left, "the files of the view that are not in it yet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Need:
+    """What a build adds to its volume with a margin, and how that is computed."""
+
+    bytes: int
+    sum: str
+
+
+def _need_of_build(
     run: TemplateRun, volume: Volume, *, counted: TreeSize | None
-) -> int | None:
+) -> _Need | None:
     """Return what a build adds to the volume, with a margin; None if not known.
 
-    As the last one of its kind did, except the first, which fetched the whole view.
+    As the last ones of its kind did, without the first, which fetched the whole view.
     Before there is a snapshot it is at least the files of the view, without what failed
     builds left in the volume.
     """
     snapshots = run.template.snapshots.order_by("pk")
     first = snapshots.first()
-    added: int | None = None
-    if first is not None:
-        like_it = snapshots.filter(
-            pk__gt=first.pk,
-            is_clean=began_clean(run.operation),
-            grew_bytes__isnull=False,
-        )
-        added = like_it.values_list("grew_bytes", flat=True).last()
-    elif counted is not None:
-        added = max(counted.bytes - (volume.used_bytes or 0), 0)
-    return None if added is None else added * (100 + MARGIN_PERCENT) // 100
+    if first is None:
+        return _of_view(counted, used_bytes=volume.used_bytes or 0)
+    like_it = snapshots.filter(
+        pk__gt=first.pk,
+        is_clean=began_clean(run.operation),
+        grew_bytes__isnull=False,
+    )
+    grew = like_it.order_by("-pk").values_list("grew_bytes", flat=True)
+    lately = sorted((each or 0 for each in grew[:BUILDS_COMPARED]), reverse=True)
+    if not lately:
+        return None
+    if len(lately) < FEWEST_TO_LEAVE_ONE_OUT:
+        return _with_margin(lately[0], f"the most that {_last(len(lately))} added")
+    what = f"the most but one that {_last(len(lately))} added"
+    return _with_margin(lately[1], what)
+
+
+def _last(number: int) -> str:
+    return f"the last {number} such builds" if number > 1 else "the last such build"
+
+
+def _with_margin(added: int, what: str) -> _Need:
+    return _Need(
+        bytes=added * (100 + MARGIN_PERCENT) // 100,
+        sum=f"{size_text(added)}, {what}, and {MARGIN_PERCENT} % more",
+    )
 
 
 def _room_in_aggregate(run: TemplateRun, name: str) -> int | None:

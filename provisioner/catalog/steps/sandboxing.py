@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 from django.conf import settings
@@ -35,4 +36,6 @@ def excess_of(result: BuildResult) -> str:
     if result.ran_out_of_memory:
         limit = size_text(settings.SANDBOX_MEMORY_MB * MIB)
         return f"It took more than {limit} of memory and was stopped."
+    if result.exit_code in (-signal.SIGXFSZ, 128 + signal.SIGXFSZ):
+        return "It wrote a file larger than the template's volume and was stopped."
     return ""

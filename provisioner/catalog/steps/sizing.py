@@ -25,7 +25,7 @@ def ensure_size(run: TemplateRun) -> None:
     if volume.state != "online":
         raise StepRefused(
             f"The volume {volume.name} is {volume.state or 'not online'}. ONTAP "
-            "resizes volumes that are online alone. Bring it online, then build the "
+            "resizes only volumes that are online. Bring it online, then build the "
             "template: that resizes it.",
             code="volume_offline",
         )
@@ -62,12 +62,16 @@ def ensure_volume_size(
     template = run.template
     wanted, used = template.volume_size_bytes, volume.used_bytes or 0
     before = template.actual_size_bytes
-    is_grown = volume.sizes_itself and volume.size_bytes > wanted
-    if not is_same_size(volume.size_bytes, wanted) and (shrinks_grown or not is_grown):
-        if wanted < used:
+    is_other = not is_same_size(volume.size_bytes, wanted)
+    is_smaller = volume.size_bytes < wanted
+    if is_other and (is_smaller or shrinks_grown or not volume.sizes_itself):
+        if not volume.fits_in(wanted):
+            reserve = volume.snapshot_reserve_percent
             raise StepRefused(
                 f"The volume {volume.name} holds {size_text(used)}, more than the "
-                f"{size_text(wanted)} that the template gives it. Nothing was changed: "
+                f"{size_text(wanted)} that the template gives it"
+                + (f", of which {reserve} % are for snapshots" if reserve else "")
+                + ". Nothing was changed: "
                 "give the template more, then build again.",
                 code="volume_smaller_than_its_content",
             )

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import BuildParameters, Template
 from provisioner.catalog.pins import Pin
 from provisioner.catalog.queries import reference_snapshot
-from provisioner.catalog.steps.room import ensure_inodes, require_room_to_build
+from provisioner.catalog.steps.room import (
+    aggregate_of_new,
+    ensure_inodes,
+    require_room_to_build,
+)
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.sizing import ensure_volume_settings, ensure_volume_size
 from provisioner.catalog.steps.volumes import (
@@ -58,9 +63,12 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
     What policies of volumes say besides follows at once.
     """
     template = run.template
+    place, why = template.aggregate or run.site.aggregate, ""
+    if not template.volume_uuid and run.ontap.find_volume(template.volume_name) is None:
+        place, why = aggregate_of_new(run, counted=run.result_of(Pin).tree)
     spec = VolumeSpec(
         name=template.volume_name,
-        aggregate=template.aggregate or run.site.aggregate,
+        aggregate=place,
         size_bytes=template.volume_size_bytes,
         comment=template.volume_comment,
         export_policy=ensure_templates_policy(run),
@@ -84,6 +92,10 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
         Template.objects.filter(pk=template.pk).update(
             volume_uuid=volume.uuid, aggregate=volume.aggregate
         )
+        if why:
+            record_event(template, kind="template_placed", message=why)
+    if why:
+        run.progress(why)
     begun = run.find_result(TemplateVolume)
     if begun is not None:  # the build may have written to it since
         return TemplateVolume(volume.uuid, used_bytes=begun.used_bytes)
@@ -174,7 +186,7 @@ def define_client(run: TemplateRun, template: Template) -> ClientSpec:
 def _is_freed(run: TemplateRun, client: ClientSpec) -> bool:
     """Delete a client that is bound elsewhere; return whether its name is free here.
 
-    Only for a clean build, which needs no have list: the client is then made anew.
+    Only for a clean build, which needs no have list: the client is then made again.
 
     Raises: Busy, StepRefused (this server is behind).
     """

@@ -18,7 +18,7 @@ from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspace_snapshots.queries import snapshots_of
 from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.api.viewsets import OfWorkspace
-from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.permissions import can_clone_workspace
 
 
 class WorkspaceCloneViewSet(OfWorkspace):
@@ -42,7 +42,7 @@ class WorkspaceCloneViewSet(OfWorkspace):
     def clone(self, request: Request, pk: int) -> Response:
         seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
-        permissions.require(can_change_workspace(self.user, workspace))
+        permissions.require(can_clone_workspace(self.user, workspace))
         asked = self.read_body(WorkspaceCloneSerializer)
         owner = snapshot = None
         if "owner" in asked:

@@ -70,7 +70,7 @@ class Place:
 @require_safe
 @vary_on_headers("HX-Request")
 def command_palette(request: WebRequest) -> HttpResponse:
-    """Show the matches of the typed letters; htmx gets the list alone."""
+    """Show the matches of the typed letters; htmx gets only the list."""
     text = request.GET.get("q", "")[:LONGEST_TEXT]
     page = "dashboard/_places.html" if request.htmx else "dashboard/palette.html"
     places = places_for(request.user, text=text)
@@ -89,7 +89,7 @@ def places_for(user: User, *, text: str) -> list[Place]:
     if (change := change_meant(text)) is not None:
         return list(_containing(user, change))
     verbs = [
-        Place(title=deed.title, kind="action", url=deed.verb.url_for(deed.workspace))
+        Place(title=deed.title, kind="action", url=deed.verb.url_for(deed.row))
         for deed in deeds(user, words)
     ]
     comes_first = bool(words) and is_verb(words[0])
@@ -157,6 +157,13 @@ def _rows(user: User, text: str) -> Iterator[Place]:
             kind=f"workspace of {workspace.owner.username}, "
             f"{workspace.get_state_display().lower()}",
             url=reverse("workspace-detail", args=[workspace.pk]),
+        )
+    for sandbox in found.sandboxes:
+        yield Place(
+            title=sandbox.name,
+            kind=f"sandbox of {sandbox.perforce_server.name}, "
+            f"{sandbox.get_state_display().lower()}",
+            url=reverse("sandbox-detail", args=[sandbox.pk]),
         )
     for person in found.people:
         yield Place(

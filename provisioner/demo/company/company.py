@@ -14,6 +14,7 @@ from provisioner.demo.company.changes import History, submit
 from provisioner.demo.company.drift import Differences, Drift
 from provisioner.demo.company.events import Log
 from provisioner.demo.company.fates import Fates
+from provisioner.demo.company.insight import watch
 from provisioner.demo.company.lives import Lives
 from provisioner.demo.company.mirrors import Mirrors
 from provisioner.demo.company.office import Office
@@ -21,6 +22,7 @@ from provisioner.demo.company.operations import Engine
 from provisioner.demo.company.owners import Owners
 from provisioner.demo.company.plans import plans
 from provisioner.demo.company.routing import route
+from provisioner.demo.company.server_log import list_clients, log_a_day
 from provisioner.demo.company.studio import SEED, CompanySize, Studio
 from provisioner.demo.company.telling import Telling
 from provisioner.demo.company.templates import (
@@ -84,6 +86,7 @@ class Company:
         ]
         self._settle()
         studio.write()
+        log_a_day(studio, places=self.places, people=self.people)
         self._have_joined()
 
     def grow(self, to: int) -> None:
@@ -122,6 +125,8 @@ class Company:
         Telling(studio, people=self.people, log=log).tell(self.templates)
         Office(studio, people=self.people, log=log).go_on(self.places, self.templates)
         route(studio, places=self.places, people=self.people)
+        watch(studio, places=self.places, people=self.people)
+        list_clients(studio, places=self.places, people=self.people)
 
     def _measure(self, site: Site, there: list[Workspace]) -> None:
         templates = [each for each in self.templates if each.template.site == site]

@@ -37,6 +37,7 @@ class CompanySize:
     build_share: float = 1.0
     deliveries: int = 600
     findings: int = 30
+    probe_days: int = DAYS
 
 
 class Studio:

@@ -45,6 +45,8 @@ def operation(kind: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any
         "template": None,
         "mirror": None,
         "workspacecopy": None,
+        "sandbox": None,
+        "qualificationrun": None,
         **others,
     }
 

@@ -66,7 +66,7 @@ def read_from(
     """Return the piece that begins exactly at an offset; None if there is no log.
 
     Pieces end at line ends where there are any, and never within a character. A log
-    shorter than the offset was started anew, and is read from its beginning.
+    shorter than the offset was started over, and is read from its beginning.
     """
     size = _size_of(path)
     if size is None:

@@ -99,12 +99,18 @@ async def _give_to_another(job: Job) -> None:
     retry_at = await sync_to_async(clocks.database_now)() + leave
     connector = app.job_manager.connector
     try:
-        is_given = await retry_of_its_worker(connector, job, retry_at=retry_at)
+        is_given = await retry_of_its_worker(
+            connector, job_id=job.id, worker_id=job.worker_id, retry_at=retry_at
+        )
     except UniqueViolation:
         log.warning("stalled_job_dropped", job_id=job.id, task=job.task_name)
         with contextlib.suppress(ConnectorException):
             await finish_of_its_worker(
-                connector, job, status=Status.FAILED, delete_job=True
+                connector,
+                job_id=job.id,
+                worker_id=job.worker_id,
+                status=Status.FAILED,
+                delete_job=True,
             )
     except ConnectorException as failure:
         # It is met again by the next sweep.

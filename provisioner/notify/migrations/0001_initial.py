@@ -71,7 +71,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('p4_user', models.CharField(blank=True, max_length=255)),
                 ('address', models.CharField(blank=True, max_length=320)),
-                ('kind', models.CharField(choices=[('workspace_ready', 'Ready'), ('workspace_failed', 'Could not be provisioned'), ('lease_ends', 'Lease ends soon'), ('trashed', 'Moved to the trash'), ('retire_failed', 'Could not be retired'), ('abandoned', 'Looks abandoned'), ('snapshot_withdrawn', 'Its snapshot was withdrawn'), ('template_failed', 'Build or test of a template failed'), ('volume_fills', 'Its volume fills up'), ('template_recovered', 'A template recovered')], max_length=40)),
+                ('kind', models.CharField(choices=[('workspace_ready', 'Ready'), ('workspace_failed', 'Could not be provisioned'), ('lease_ends', 'Lease ends soon'), ('trashed', 'Moved to the trash'), ('retire_failed', 'Could not be retired'), ('abandoned', 'Looks abandoned'), ('snapshot_withdrawn', 'Its snapshot was withdrawn'), ('template_failed', 'Build or test of a template failed'), ('volume_fills', 'Its volume fills up'), ('restored_in_part', 'Restored except some files'), ('template_recovered', 'A template recovered')], max_length=40)),
                 ('deadline_at', models.DateTimeField(blank=True, null=True)),
                 ('seconds_before', models.PositiveIntegerField(default=0)),
                 ('due_at', models.DateTimeField()),

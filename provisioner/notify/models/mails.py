@@ -38,6 +38,7 @@ class Notification(models.Model):
         SNAPSHOT_WITHDRAWN = "snapshot_withdrawn", "Its snapshot was withdrawn"
         TEMPLATE_FAILED = "template_failed", "Build or test of a template failed"
         VOLUME_FILLS = "volume_fills", "Its volume fills up"
+        RESTORED_IN_PART = "restored_in_part", "Restored except some files"
         TEMPLATE_RECOVERED = "template_recovered", "A template recovered"
 
     workspace = models.ForeignKey(

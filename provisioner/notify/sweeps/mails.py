@@ -9,18 +9,21 @@ accept the mail, the claim is released and the mail is retried.
 from __future__ import annotations
 
 import datetime as dt
-import smtplib
 from dataclasses import dataclass
 
 import structlog
 from django.core.exceptions import ValidationError
-from django.core.mail import EmailMessage, get_connection
-from django.core.mail.backends.base import BaseEmailBackend
+from django.core.mail import EmailMessage
 from django.core.validators import validate_email
 from django.db import transaction
 from procrastinate.contrib.django import app
 
-from provisioner.accounts.mails import NO_MAILS, mails_are_sent
+from provisioner.accounts.mails import (
+    NO_MAILS,
+    NotTaken,
+    mail_server,
+    mails_are_sent,
+)
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.engine.deferring import defer_once
@@ -54,10 +57,6 @@ class Claimed:
 
     notice: Notification
     mail: Mail
-
-
-class NotTaken(Exception):
-    """The mail server certainly did not accept the mail."""
 
 
 @app.periodic(cron="* * * * *")
@@ -252,19 +251,10 @@ def _send(mail: Mail) -> None:
     Raises: NotTaken if it was certainly not accepted. After any other error it may
     have been.
     """
-    connection: BaseEmailBackend = get_connection()
-    try:
-        connection.open()
-    except Exception as error:
-        raise NotTaken(str(error)) from error
-    try:
+    with mail_server() as connection:
         EmailMessage(
             mail.subject, mail.text, to=[mail.to], connection=connection
         ).send()
-    except (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused) as error:
-        raise NotTaken(str(error)) from error
-    finally:
-        connection.close()
 
 
 def _give_back(notice: Notification, *, now: dt.datetime) -> None:

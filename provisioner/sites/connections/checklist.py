@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -27,12 +27,16 @@ AnyLook = TypeVar("AnyLook", bound=Callable[[Any], str])
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """The result of a check. `name` is a stable code; `advice` is "" if all is well."""
+    """The result of a check. `name` is a stable code; `advice` is "" if all is well.
+
+    `seconds` is how long it took.
+    """
 
     name: str
     outcome: str
     sentence: str
     advice: str = ""
+    seconds: float = field(default=0.0, compare=False)
 
 
 class Wrong(Exception):
@@ -105,7 +109,9 @@ class Checks:
                 seen = _skipped(name, why)
             else:
                 advice = declared.advice.format_map(vars(self))
+                began = time.monotonic()
                 seen = _checked(name, partial(look, self), advice=advice)
+                seen = replace(seen, seconds=time.monotonic() - began)
             if seen.outcome in (Outcome.FAILED, Outcome.SKIPPED):
                 stopped.add(name)
             done.append(seen)
@@ -124,7 +130,7 @@ def _checked(name: str, look: Callable[[], str], *, advice: str) -> Check:
     except GatewayError as error:
         outcome, sentence = Outcome.FAILED, error.sentence
     except Exception:
-        # Ours to mend, but not a reason to say nothing about all the rest.
+        # Ours to fix, but no reason to keep silent about all the rest.
         log.exception("connection_check_broke", check=name)
         outcome = Outcome.FAILED
         sentence = "The check failed in Cloneyard itself."

@@ -110,7 +110,7 @@ class _Checks(Checks):
         try:
             os.listdir(root)
         except OSError as error:
-            advice = "Create it, for root alone to write to."
+            advice = "Create it, with root as the only one who may write to it."
             if not self.site.mounts_each:
                 advice = (
                     "Mount the root of the SVM's namespace there: mount -t nfs "

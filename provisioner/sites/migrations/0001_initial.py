@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ('sync_connections', models.PositiveSmallIntegerField(blank=True, help_text="How many connections a template\'s sync uses (sync --parallel); net.parallel.max must allow it. Empty: the server\'s default (net.parallel.threads).", null=True, validators=[django.core.validators.MinValueValidator(2), django.core.validators.MaxValueValidator(100)])),
                 ('checks_read_access', models.BooleanField(default=True, help_text='Nobody gets a clone of files that they may not read in Perforce. Our account must be super, or admin with dm.protects.allow.admin=1.')),
                 ('read_access_host', models.GenericIPAddressField(blank=True, help_text='The host address for which protections are checked. Empty: only lines for all hosts count.', null=True)),
+                ('is_scratch', models.BooleanField(db_default=False, default=False, help_text='Nobody works with it, and it may be filled with files and load to measure it. Never for a server that people use.', verbose_name='scratch')),
                 ('accepts_tickets', models.BooleanField(default=False, help_text='A ticket of this server signs its user in at the API, for minutes. Only if everybody who can create users there is trusted to say who people are here.')),
                 ('partitioned_development', models.BooleanField(default=False, help_text='Development workspaces get clients of type partitioned-jnl if the server supports it (since 2024.1): their flushes do not wait for others\'. Such clients cannot be unloaded or renamed.')),
                 ('kind', models.CharField(choices=[('commit', 'Commit or standard server'), ('forwarding-replica', 'Forwarding replica'), ('edge', 'Edge server'), ('replica', 'Read-only replica'), ('build-server', 'Build server'), ('proxy', 'Proxy'), ('broker', 'Broker')], default='commit', max_length=20)),
@@ -89,7 +90,7 @@ class Migration(migrations.Migration):
                 ('template_uid', models.PositiveIntegerField(help_text='Who owns templates and runs their builds.', validators=[django.core.validators.MinValueValidator(1)])),
                 ('template_gid', models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(1)])),
                 ('reown', models.CharField(choices=[('ontap', 'ONTAP at clone time, verified by sampling'), ('host', 'parallel chown on a host')], default='ontap', max_length=8)),
-                ('clones_open_to', models.CharField(choices=[('owner', 'its owner alone'), ('group-reads', "its owner's group, to read"), ('group-writes', "its owner's group, to read and write")], db_default='owner', default='owner', help_text='Who may enter a new clone, unless its owner changes that. Files below keep their modes. Only their owner may enter templates.', max_length=16)),
+                ('clones_open_to', models.CharField(choices=[('owner', 'only its owner'), ('group-reads', "its owner's group, to read"), ('group-writes', "its owner's group, to read and write")], db_default='owner', default='owner', help_text='Who may enter a new clone, unless its owner changes that. Files below keep their modes. Only their owner may enter templates.', max_length=16)),
                 ('shows_snapshots', models.BooleanField(db_default=False, default=False, help_text="Clones and templates have ONTAP's .snapshot directory. Cloneyard skips it; find, rsync and backup programs do not.")),
                 ('remove_contents', models.BooleanField(default=False, help_text='Remove files one by one before the clone is destroyed.')),
                 ('perforce_server', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='sites.perforceserver')),
@@ -142,6 +143,22 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='AggregateDay',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=255)),
+                ('day', models.DateField()),
+                ('size_bytes', models.BigIntegerField()),
+                ('used_bytes', models.BigIntegerField()),
+                ('provisioned_bytes', models.BigIntegerField()),
+                ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='aggregate_days', to='sites.site')),
+            ],
+            options={
+                'ordering': ('day', 'site', 'name'),
+                'constraints': [models.UniqueConstraint(fields=('site', 'name', 'day'), name='aggregate_day_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='CapacityDay',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -171,7 +188,7 @@ class Migration(migrations.Migration):
                 ('saved_bytes', models.BigIntegerField(blank=True, help_text='The part of it that takes no blocks of its own.', null=True)),
                 ('saved_within_bytes', models.BigIntegerField(blank=True, help_text='The part of it that deduplication, compression and compaction save.', null=True)),
                 ('volumes', models.PositiveIntegerField(default=0)),
-                ('volumes_of_others', models.PositiveIntegerField(default=0, help_text='Volumes without a row of ours.')),
+                ('volumes_of_others', models.PositiveIntegerField(default=0, help_text='Volumes that Cloneyard has no row of.')),
                 ('max_volumes', models.PositiveIntegerField(blank=True, help_text="The SVM's limit. Empty: no limit.", null=True)),
                 ('provisioned_bytes', models.BigIntegerField(default=0)),
                 ('measured_at', models.DateTimeField(blank=True, null=True)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from provisioner.sites.models.capacity import (
+    AggregateDay,
     AggregateSpace,
     CapacityDay,
     MeasuredVolume,
@@ -20,6 +21,7 @@ from provisioner.sites.models.perforce_servers import (
 from provisioner.sites.models.sites import HomeSite, OpenTo, Site
 
 __all__ = [
+    "AggregateDay",
     "AggregateSpace",
     "CapacityDay",
     "Ceiling",

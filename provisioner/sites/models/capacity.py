@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Greatest
 
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.lib.fullness import Fullness
@@ -39,7 +41,7 @@ class SiteCapacity(models.Model):
     )
     volumes = models.PositiveIntegerField(default=0)
     volumes_of_others = models.PositiveIntegerField(
-        default=0, help_text="Volumes without a row of ours."
+        default=0, help_text="Volumes that Cloneyard has no row of."
     )
     max_volumes = models.PositiveIntegerField(
         null=True, blank=True, help_text="The SVM's limit. Empty: no limit."
@@ -93,6 +95,10 @@ class AggregateSpace(models.Model):
         return self.size_bytes - self.available_bytes
 
     @property
+    def used_percent(self) -> int:
+        return 100 * self.used_bytes // max(1, self.size_bytes)
+
+    @property
     def room_bytes(self) -> int:
         """What volumes may take of it: the site keeps a part free."""
         kept = self.size_bytes * self.site.free_percent // 100
@@ -132,6 +138,38 @@ class CapacityDay(models.Model):
         return f"{self.site} on {self.day}"
 
 
+class AggregateDay(models.Model):
+    """One of a site's other aggregates at the end of a day in UTC, as last measured.
+
+    `CapacityDay` has the site's own one. Sizes in bytes; rows are kept as long as
+    those.
+    """
+
+    site = models.ForeignKey(
+        Site, on_delete=models.CASCADE, related_name="aggregate_days"
+    )
+    name = models.CharField(max_length=255)
+    day = models.DateField()
+    size_bytes = models.BigIntegerField()
+    used_bytes = models.BigIntegerField()
+    provisioned_bytes = models.BigIntegerField()
+
+    class Meta:
+        ordering = ("day", "site", "name")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "name", "day"), name="aggregate_day_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.site} on {self.day}"
+
+
+_MOST_BYTES = Greatest("actual_size_bytes", "grows_to_bytes")
+"""The size of a volume, or that up to which ONTAP grows it. NULL counts as nothing."""
+
+
 class MeasuredVolume(models.Model):
     """What ONTAP last reported of a volume; None, or "", before it was measured."""
 
@@ -141,10 +179,29 @@ class MeasuredVolume(models.Model):
     actual_size_bytes = models.BigIntegerField(
         null=True, blank=True, help_text="The size of its volume, as ONTAP reports it."
     )
+    grows_to_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="The size up to which ONTAP grows its volume by itself; null: it "
+        "does not.",
+    )
     used_bytes = models.BigIntegerField(
         null=True,
         blank=True,
         help_text="The space used by its volume, as ONTAP reports it.",
+    )
+    snapshot_reserve_percent = models.PositiveSmallIntegerField(
+        default=0, help_text="What its volume sets apart for snapshots, of its size."
+    )
+    file_bytes = models.GeneratedField(
+        expression=_MOST_BYTES - _MOST_BYTES * F("snapshot_reserve_percent") / 100,
+        output_field=models.BigIntegerField(null=True),
+        db_persist=True,
+        help_text="What files can take of its volume: the size that it has, or that "
+        "ONTAP grows it to, without the reserve.",
+    )
+    snapshot_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="What only the snapshots of its volume hold."
     )
     used_inodes = models.BigIntegerField(
         null=True,
@@ -158,14 +215,25 @@ class MeasuredVolume(models.Model):
     class Meta:
         abstract = True
 
+    @staticmethod
+    def used_at_least(percent: int) -> Q:
+        """Return what finds volumes whose files take so much of what they can."""
+        return Q(used_bytes__gte=F("file_bytes") * (percent / 100))
+
     @property
     def fullness(self) -> Fullness | None:
-        """How full its volume is, None before it was measured."""
+        """How full its volume is, None before it was measured.
+
+        One that ONTAP grows by itself is full at its maximum. Its inodes do not grow
+        before its size does.
+        """
         if self.used_bytes is None or self.actual_size_bytes is None:
             return None
+        size = max(self.actual_size_bytes, self.grows_to_bytes or 0)
         return Fullness(
             used_bytes=self.used_bytes,
-            size_bytes=self.actual_size_bytes,
+            file_bytes=size - size * self.snapshot_reserve_percent // 100,
+            size_bytes=size,
             used_inodes=self.used_inodes,
             most_inodes=most_inodes(self.actual_size_bytes),
         )

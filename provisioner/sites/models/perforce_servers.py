@@ -59,7 +59,7 @@ class ServerKind(models.TextChoices):
 
     @property
     def binds_clients(self) -> bool:
-        """Whether a client made there can be used there alone."""
+        """Whether a client made there can be used only there."""
         return self in (ServerKind.EDGE, ServerKind.BUILD)
 
     @property
@@ -193,6 +193,13 @@ class PerforceServer(models.Model):
         default=WhenBehind.WAIT,
         help_text="After that. Only a forwarding replica can be passed over: clients "
         "of an edge or build server exist nowhere else.",
+    )
+    is_scratch = models.BooleanField(
+        default=False,
+        db_default=False,
+        verbose_name="scratch",
+        help_text="Nobody works with it, and it may be filled with files and load to "
+        "measure it. Never for a server that people use.",
     )
     accepts_tickets = models.BooleanField(
         default=False,

@@ -41,7 +41,7 @@ NEAREST = "nearest"
 class OpenTo(models.TextChoices):
     """Who may enter the root directory of a clone, besides root and ONTAP."""
 
-    OWNER = "owner", "its owner alone"
+    OWNER = "owner", "only its owner"
     GROUP_READS = "group-reads", "its owner's group, to read"
     GROUP_WRITES = "group-writes", "its owner's group, to read and write"
 

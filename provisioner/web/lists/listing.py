@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from django.contrib.humanize.templatetags.humanize import intcomma
-from django.core.paginator import Page
+from django.core.paginator import Page, Paginator
 from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
@@ -28,11 +28,18 @@ from provisioner.web.bulk import MOST_AT_A_TIME
 from provisioner.web.filters import FilterForm, SearchForm
 from provisioner.web.http import WebRequest
 from provisioner.web.lists.acts import Act
-from provisioner.web.lists.pages import CountingPaginator, KeyPaginator, is_number
+from provisioner.web.lists.pages import (
+    BoundedPaginator,
+    CountingPaginator,
+    KeyPaginator,
+    is_number,
+)
 from provisioner.web.lists.saved import Views
 
 Row = TypeVar("Row", bound=Model)
 READ_AT_A_TIME = 1000
+# PostgreSQL keeps the whole answer until the last line is sent.
+MOST_DOWNLOADED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -111,8 +118,9 @@ class Listing(Generic[Row]):
     `choosable` are the rows that bulk actions apply to, if the filter hides some by
     default; `key` is the field that identifies them in forms. Filters appear from
     `quiet_below` rows on. Lists with `is_cards` have no headings. `is_read_whole` means
-    that no index helps to find a page, so rows are counted while they are read. `chips`
-    are quick filters. `more_acts` are bulk actions that features above add.
+    that no index helps to find a page, so rows are counted while they are read, and
+    `is_bounded` that they are too many to be counted. `chips` are quick filters.
+    `more_acts` are bulk actions that features above add.
     """
 
     name: str
@@ -134,6 +142,7 @@ class Listing(Generic[Row]):
     quiet_below: int = 1
     is_cards: bool = False
     is_read_whole: bool = False
+    is_bounded: bool = False
     nothing: str = "There is none yet."
 
     def __post_init__(self) -> None:
@@ -245,10 +254,13 @@ class Look(Generic[Row]):
 
     @cached_property
     def page(self) -> Page[Any]:
-        """The keys of the rows on the page; everything else is read for these alone."""
+        """The keys of the rows on the page; everything else is read only for these."""
         keys = self.rows.values_list("pk", flat=True)
         reads_all = self.listing.is_read_whole or "text" in self.criteria
+        pages: type[Paginator[Any]]
         pages = CountingPaginator if reads_all else KeyPaginator
+        if self.listing.is_bounded:
+            pages = BoundedPaginator
         return pages(keys, self.listing.page_size).get_page(self._number)
 
     @cached_property
@@ -339,6 +351,15 @@ class Look(Generic[Row]):
         return self.page.paginator.count
 
     @property
+    def is_cut(self) -> bool:
+        """Whether there are more rows than `count`."""
+        return getattr(self.page.paginator, "is_cut", False)
+
+    @property
+    def most_downloaded(self) -> int:
+        return MOST_DOWNLOADED
+
+    @property
     def is_filtered(self) -> bool:
         """Whether the URL restricts the rows."""
         return bool(self._given)
@@ -401,6 +422,7 @@ class Look(Generic[Row]):
     def as_csv(self) -> Iterator[str]:
         """Yield all matching rows, from every page, as lines of CSV.
 
+        Of a list with `is_bounded` the first MOST_DOWNLOADED.
         It has the columns shown, plus fields that the page does not show.
         """
         hidden = self.views.hidden
@@ -418,7 +440,10 @@ class Look(Generic[Row]):
         )
 
     def _dressed_bit_by_bit(self) -> Iterable[Any]:
-        every = self.listing.shown(self.rows).iterator(chunk_size=READ_AT_A_TIME)
+        rows = self.listing.shown(self.rows)
+        if self.listing.is_bounded:
+            rows = rows[:MOST_DOWNLOADED]
+        every = rows.iterator(chunk_size=READ_AT_A_TIME)
         while some := list(islice(every, READ_AT_A_TIME)):
             yield from self.listing.dressed(self.user, some)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, QuerySet, Window
+from django.utils.functional import cached_property
 
 
 class KeyPaginator(Paginator[Any]):
@@ -54,6 +55,27 @@ class CountingPaginator(KeyPaginator):
         if found:
             self.count = found[0][1]
         return [key for key, _ in found]
+
+
+class BoundedPaginator(Paginator[Any]):
+    """Pages of the first keys: rows beyond `most` are neither counted nor shown."""
+
+    most = 10_000
+    object_list: QuerySet[Any, Any]
+
+    @cached_property
+    def found(self) -> int:
+        """How many rows there are, `most` and one if there are more."""
+        return self.object_list.order_by()[: self.most + 1].count()
+
+    @cached_property
+    def count(self) -> int:
+        return min(self.found, self.most)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are more rows than are counted."""
+        return self.found > self.most
 
 
 def is_number(key: str) -> bool:

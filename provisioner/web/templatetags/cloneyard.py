@@ -33,6 +33,7 @@ register.filter("digest", digest)
 STATE_ICONS = {
     "provisioning": "running",
     "creating": "running",
+    "starting": "running",
     "transferring": "running",
     "retiring": "running",
     "restoring": "running",

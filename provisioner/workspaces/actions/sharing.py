@@ -25,13 +25,20 @@ APPLY_EXPORTS = "apply_exports"
 
 
 def workspace_share(
-    *, by: User, workspace: Workspace, person: str = "", team: str = ""
+    *,
+    by: User,
+    workspace: Workspace,
+    person: str = "",
+    team: str = "",
+    may_clone: bool = False,
 ) -> Share:
     """Let a person or a team view a workspace. Safe to repeat.
 
     They see its pages and path, and can change nothing. Files are not touched: their
-    modes and the hosts that mount the tree decide who can read them. An unknown name is
-    reported: see “Who may read” in docs/architecture.md.
+    modes and the hosts that mount the tree decide who can read them. With `may_clone`
+    they may clone it as it is, and then read every file in their clone. Sharing again
+    sets `may_clone` as said. An unknown name is reported: see “Who may read” in
+    docs/architecture.md.
 
     Raises: NotAllowed, InvalidRequest, NobodyOfThatName, AlreadyTheirs,
     WorkspaceNotReady, TooMany.
@@ -51,6 +58,10 @@ def workspace_share(
         named = {"person": reader} if isinstance(reader, User) else {"team": reader}
         share = workspace.shares.filter(**named).first()
         if share is not None:
+            if share.may_clone != may_clone:
+                share.may_clone = may_clone
+                share.save(update_fields=["may_clone"])
+                _record_shared(share, by=by)
             return share
         if workspace.shares.count() >= MOST_SHARES:
             raise TooMany(
@@ -58,15 +69,29 @@ def workspace_share(
                 things="people and teams that a workspace is shared with",
                 instead="Share it with a team.",
             )
-        share = Share.objects.create(workspace=workspace, created_by=by, **named)
-        record_event(
-            workspace,
-            kind="workspace_shared",
-            message=f"Shared with {share}, read-only.",
-            actor=by,
-            data={"person": person, "team": team},
+        share = Share.objects.create(
+            workspace=workspace, created_by=by, may_clone=may_clone, **named
         )
+        _record_shared(share, by=by)
     return share
+
+
+def _record_shared(share: Share, *, by: User) -> None:
+    how = "who may clone it" if share.may_clone else "read-only"
+    record_event(
+        share.workspace,
+        kind="workspace_shared",
+        message=f"Shared with {share}, {how}.",
+        actor=by,
+        data={**_named(share), "may_clone": share.may_clone},
+    )
+
+
+def _named(share: Share) -> dict[str, str]:
+    return {
+        "person": share.person.get_username() if share.person else "",
+        "team": share.team.name if share.team else "",
+    }
 
 
 def workspace_unshare(*, by: User, share: Share) -> None:
@@ -83,10 +108,7 @@ def workspace_unshare(*, by: User, share: Share) -> None:
                 kind="workspace_unshared",
                 message=f"No longer shared with {share}.",
                 actor=by,
-                data={
-                    "person": share.person.get_username() if share.person else "",
-                    "team": share.team.name if share.team else "",
-                },
+                data=_named(share),
             )
 
 

@@ -55,7 +55,9 @@ WORKSPACE: dict[str, Any] = {
     "retired_at": None,
     "unique_bytes": None,
     "actual_size_bytes": None,
+    "file_bytes": None,
     "used_bytes": None,
+    "snapshot_bytes": None,
     "used_inodes": None,
     "max_inodes": None,
     "start": {
@@ -174,12 +176,14 @@ CHECK = [
 SHARE = [
     request_body("With a person", {"person": "bob"}),
     request_body("With a team", {"team": "rendering"}),
+    request_body("For cloning", {"person": "bob", "may_clone": True}),
     answer(
         "Shared",
         {
             "id": 12,
             "person": "bob",
             "team": None,
+            "may_clone": False,
             "created_at": "2026-11-24T09:40:00Z",
             "created_by": "ci",
         },

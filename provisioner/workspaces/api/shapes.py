@@ -104,6 +104,11 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     verification = serializers.SerializerMethodField(
         help_text="Its contents when it was created, and how they were verified."
     )
+    file_bytes = serializers.IntegerField(
+        read_only=True,
+        allow_null=True,
+        help_text="What files can take of its volume: its size without the reserve.",
+    )
     path = serializers.CharField(help_text="Where its hosts see it.")
     client = serializers.CharField(
         source="client_name", help_text="The Perforce client, “” where it has none."
@@ -174,7 +179,9 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
             "retired_at",
             "unique_bytes",
             "actual_size_bytes",
+            "file_bytes",
             "used_bytes",
+            "snapshot_bytes",
             "used_inodes",
             "max_inodes",
             "start",

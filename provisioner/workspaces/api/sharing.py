@@ -46,7 +46,7 @@ class ShareSerializer(serializers.ModelSerializer[Share]):
 
     class Meta:
         model = Share
-        fields = ("id", "person", "team", "created_at", "created_by")
+        fields = ("id", "person", "team", "may_clone", "created_at", "created_by")
         read_only_fields = fields
 
 
@@ -56,6 +56,10 @@ class ShareCreateSerializer(serializers.Serializer[Any]):
     person = Text(max_length=150, default="", allow_blank=True, help_text="A username.")
     team = Text(
         max_length=100, default="", allow_blank=True, help_text="A team's name."
+    )
+    may_clone = serializers.BooleanField(
+        default=False,
+        help_text="Whether they may clone it, and so read every file in it.",
     )
 
 
@@ -68,7 +72,7 @@ class WorkspaceOpenViewSet(OfWorkspace):
 
     @described(
         "Set who may enter a workspace's directory",
-        "Its owner alone, or its owner's group, even people whom Perforce denies "
+        "Only its owner, or its owner's group, even people whom Perforce denies "
         "these files. The mode of its root directory follows within seconds; files "
         "below keep their modes.",
         body=OpenSerializer,
@@ -111,11 +115,12 @@ class WorkspaceShareViewSet(ApiViewSet):
         return self.page_of(self.get_queryset())
 
     @described(
-        "Share a workspace, read-only",
+        "Share a workspace",
         "A person, or a whole team, may then see it here as team mates of its owner "
         "do: where it is, what it contains, what happened. No file's owner or mode "
         "changes: its modes and the hosts that mount it decide who can read or write "
-        "it. Sharing again returns the same share.",
+        "it. With `may_clone` they may clone it for themselves, as it is now. Sharing "
+        "again returns the same share, with `may_clone` as said.",
         body=ShareCreateSerializer,
         ok=ShareSerializer,
         status=201,

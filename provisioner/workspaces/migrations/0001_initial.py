@@ -3,6 +3,7 @@
 import django.contrib.postgres.functions
 import django.core.validators
 import django.db.models.deletion
+import django.db.models.expressions
 import django.db.models.functions.comparison
 import django.db.models.functions.datetime
 import django.db.models.functions.text
@@ -40,6 +41,7 @@ class Migration(migrations.Migration):
                 ('template', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='workspaces', to='catalog.template')),
                 ('is_pooled', models.BooleanField(default=False, help_text="A pool's member that nobody has claimed.")),
                 ('split_at', models.DateTimeField(blank=True, help_text='When its volume was found to be independent of its snapshot. Empty: it is a clone.', null=True)),
+                ('volume_size_bytes', models.BigIntegerField(blank=True, help_text='The size that its volume was given. Empty: not known.', null=True)),
                 ('unique_bytes', models.BigIntegerField(blank=True, help_text='What purging it would free, as ONTAP reports it.', null=True)),
                 ('state', models.CharField(choices=[('provisioning', 'Being created'), ('ready', 'Ready'), ('retiring', 'Being retired'), ('trashed', 'In the trash'), ('restoring', 'Being restored'), ('purging', 'Being purged'), ('retired', 'Retired'), ('failed', 'Failed')], default='provisioning', max_length=16)),
                 ('routed_as', models.CharField(blank=True, choices=[('template', 'Builds of templates'), ('ci', 'CI (read-only client)'), ('ci-edit', 'CI that submits'), ('build', 'Build only (no Perforce client)'), ('bisection', 'Bisections'), ('development', 'Development')], editable=False, help_text='What rules matched it as, if not by its purpose.', max_length=16)),
@@ -56,7 +58,7 @@ class Migration(migrations.Migration):
                 ('made_ahead_at', models.DateTimeField(blank=True, help_text='When it was made for a pool, where it was claimed from one.', null=True)),
                 ('seconds_saved', models.FloatField(blank=True, help_text='How long provisioning took, if it was claimed.', null=True)),
                 ('site_because', models.CharField(blank=True, editable=False, help_text='Why it is at its site, where the nearest was requested.', max_length=300)),
-                ('cold_reason', models.CharField(blank=True, choices=[('no_pool', 'No pool'), ('reconcile', 'To be compared with the depot'), ('other_snapshot', 'Of another snapshot'), ('pool_renewed', 'Pool being filled anew'), ('pool_resting', 'Pool at rest'), ('pool_empty', 'Pool empty')], max_length=16)),
+                ('cold_reason', models.CharField(blank=True, choices=[('no_pool', 'No pool'), ('reconcile', 'To be compared with the depot'), ('other_snapshot', 'Of another snapshot'), ('pool_renewed', 'Pool being refilled'), ('pool_resting', 'Pool at rest'), ('pool_empty', 'Pool empty')], max_length=16)),
                 ('uid', models.PositiveIntegerField()),
                 ('gid', models.PositiveIntegerField()),
                 ('p4_user', models.CharField(max_length=128)),
@@ -71,7 +73,7 @@ class Migration(migrations.Migration):
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
                 ('cloned_from', models.CharField(blank=True, db_default='', default='', editable=False, help_text="The volume that it is a clone of, where that is not its template's or the mirror's at its site.", max_length=203)),
                 ('split_bytes', models.BigIntegerField(blank=True, help_text='What a split of its clone would copy, as ONTAP estimates it.', null=True)),
-                ('opened_to', models.CharField(blank=True, choices=[('owner', 'its owner alone'), ('group-reads', "its owner's group, to read"), ('group-writes', "its owner's group, to read and write")], db_default='', default='', help_text='Who may enter its root directory. Empty: as its site says.', max_length=16)),
+                ('opened_to', models.CharField(blank=True, choices=[('owner', 'only its owner'), ('group-reads', "its owner's group, to read"), ('group-writes', "its owner's group, to read and write")], db_default='', default='', help_text='Who may enter its root directory. Empty: as its site says.', max_length=16)),
                 ('root_mode', models.CharField(blank=True, db_default='', default='', help_text='The mode that its root directory was given last, in octal digits. Its owner may have changed it since.', max_length=4)),
                 ('ownership', models.JSONField(blank=True, null=True)),
                 ('reconcile', models.JSONField(blank=True, null=True)),
@@ -88,7 +90,11 @@ class Migration(migrations.Migration):
                 ('retired_at', models.DateTimeField(blank=True, null=True)),
                 ('aggregate', models.CharField(blank=True, help_text='The aggregate that its volume is in.', max_length=255)),
                 ('actual_size_bytes', models.BigIntegerField(blank=True, help_text='The size of its volume, as ONTAP reports it.', null=True)),
+                ('grows_to_bytes', models.BigIntegerField(blank=True, help_text='The size up to which ONTAP grows its volume by itself; null: it does not.', null=True)),
                 ('used_bytes', models.BigIntegerField(blank=True, help_text='The space used by its volume, as ONTAP reports it.', null=True)),
+                ('snapshot_reserve_percent', models.PositiveSmallIntegerField(default=0, help_text='What its volume sets apart for snapshots, of its size.')),
+                ('file_bytes', models.GeneratedField(db_persist=True, expression=django.db.models.expressions.CombinedExpression(django.db.models.functions.comparison.Greatest('actual_size_bytes', 'grows_to_bytes'), '-', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.functions.comparison.Greatest('actual_size_bytes', 'grows_to_bytes'), '*', models.F('snapshot_reserve_percent')), '/', models.Value(100))), help_text='What files can take of its volume: the size that it has, or that ONTAP grows it to, without the reserve.', output_field=models.BigIntegerField(null=True))),
+                ('snapshot_bytes', models.BigIntegerField(blank=True, help_text='What only the snapshots of its volume hold.', null=True)),
                 ('used_inodes', models.BigIntegerField(blank=True, help_text='Files and directories in it, as ONTAP reports them.', null=True)),
                 ('max_inodes', models.BigIntegerField(blank=True, help_text='The inode limit of its volume.', null=True)),
                 ('measured_at', models.DateTimeField(blank=True, null=True)),
@@ -112,6 +118,7 @@ class Migration(migrations.Migration):
             name='Share',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('may_clone', models.BooleanField(db_default=False, default=False)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('person', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='shares', to=settings.AUTH_USER_MODEL)),

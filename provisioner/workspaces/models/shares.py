@@ -27,6 +27,8 @@ class ShareQuerySet(models.QuerySet["Share"]):
 class Share(models.Model):
     """A person or a team that may view somebody's workspace, until it is revoked.
 
+    They may also clone it where `may_clone` says so: the clone's files are theirs.
+
     It applies to pages and the API only: files keep their owner and modes.
     """
 
@@ -39,6 +41,7 @@ class Share(models.Model):
     team = models.ForeignKey(
         Team, on_delete=models.CASCADE, null=True, blank=True, related_name="shares"
     )
+    may_clone = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
 

@@ -80,7 +80,7 @@ class Workspace(Routed, MeasuredVolume, HasOperations):
         NO_POOL = "no_pool", "No pool"
         RECONCILE = "reconcile", "To be compared with the depot"
         OTHER_SNAPSHOT = "other_snapshot", "Of another snapshot"
-        POOL_RENEWED = "pool_renewed", "Pool being filled anew"
+        POOL_RENEWED = "pool_renewed", "Pool being refilled"
         POOL_RESTING = "pool_resting", "Pool at rest"
         POOL_EMPTY = "pool_empty", "Pool empty"
 
@@ -258,6 +258,11 @@ class Workspace(Routed, MeasuredVolume, HasOperations):
         null=True, blank=True, help_text="When a sweep first saw that its time is over."
     )
     retired_at = models.DateTimeField(null=True, blank=True)
+    volume_size_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="The size that its volume was given. Empty: not known.",
+    )
     unique_bytes = models.BigIntegerField(
         null=True,
         blank=True,

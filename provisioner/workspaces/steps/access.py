@@ -89,7 +89,7 @@ def _unreadable(
 ) -> str | None:
     """Return the rule that denies the owner a file of the snapshot, or None.
 
-    If patterns alone do not decide, the server tells whether such files exist.
+    If patterns do not decide, the server tells whether such files exist.
 
     Raises: TooIntricate.
     """

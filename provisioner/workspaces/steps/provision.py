@@ -80,13 +80,15 @@ def clone_of(run: WorkspaceRun, *, parent_volume: str, parent_snapshot: str) -> 
     else:
         volume = _clone(run, parent_volume, parent_snapshot)
     require_online(volume)
-    _ensure_headroom(run, volume)
+    volume = _ensure_headroom(run, volume)
     with run.writing():
-        Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
+        Workspace.objects.filter(pk=workspace.pk).update(
+            volume_uuid=volume.uuid, volume_size_bytes=volume.size_bytes
+        )
     return Clone(volume.uuid)
 
 
-def _ensure_headroom(run: WorkspaceRun, volume: Volume) -> None:
+def _ensure_headroom(run: WorkspaceRun, volume: Volume) -> Volume:
     """Grow a new clone by what its site or template gives for its purpose.
 
     One that is larger already stays so.
@@ -94,13 +96,14 @@ def _ensure_headroom(run: WorkspaceRun, volume: Volume) -> None:
     workspace = run.workspace
     policies = policies_of(run.site)
     if not policies:
-        return
+        return volume
     is_for_builds = workspace.ceiling_purpose == Ceiling.Purpose.BUILDS
     template = workspace.snapshot.template
     size = size_with_headroom(template, policies, is_for_builds=is_for_builds)
     if size > volume.size_bytes and not is_same_size(size, volume.size_bytes):
         with limits_in_our_words():
-            run.ontap.set_volume_size(volume.uuid, size_bytes=size)
+            return run.ontap.set_volume_size(volume.uuid, size_bytes=size)
+    return volume
 
 
 def _independent(run: WorkspaceRun) -> Volume:
@@ -401,6 +404,7 @@ def ensure_reconciled(run: WorkspaceRun) -> None:
         untracked=True,
         ignore=ignored_in(workspace),
         in_batches=goes_in_batches(workspace.snapshot.have_count),
+        on_command=run.rest_for_others,
     )
     reconcile = {
         "count": len(found),

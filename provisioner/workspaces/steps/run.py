@@ -48,5 +48,7 @@ def room_of(run: WorkspaceRun) -> Room:
     return Room(
         volume_name=workspace.volume_name,
         root=lambda: run.visible_root(workspace.junction_path),
+        volume=lambda: run.ontap.find_volume(workspace.volume_name),
+        aggregate=run.ontap.get_aggregate,
         advice=_ADVICE,
     )

@@ -164,6 +164,7 @@ def check_everything(run: WorkspaceRun) -> CheckResult:
             ignore=ignored_in(workspace),
             owner=workspace,
             in_batches=goes_in_batches(workspace.snapshot.have_count),
+            on_command=run.rest_for_others,
         )
 
     # Nobody but its owner may use a locked client.

@@ -18,6 +18,8 @@ from provisioner.mirrors.states import (
     MIRROR_TRANSITIONS,
     MIRRORED_SNAPSHOT_TRANSITIONS,
 )
+from provisioner.qualification.states import QUALIFICATION_TRANSITIONS
+from provisioner.sandboxes.states import SANDBOX_TRANSITIONS
 from provisioner.workspaces.states import CLIENT_TRANSITIONS, WORKSPACE_TRANSITIONS
 
 OF_CLIENTS = "Client of a workspace, as far as retirements and restores have settled it"
@@ -51,6 +53,8 @@ def _diagrams() -> str:
         ("Mirror", MIRROR_TRANSITIONS),
         ("Snapshot of a mirror", MIRRORED_SNAPSHOT_TRANSITIONS),
         ("Copy of a workspace", COPY_TRANSITIONS),
+        ("Sandbox", SANDBOX_TRANSITIONS),
+        ("Qualification run", QUALIFICATION_TRANSITIONS),
         ("Run of deduplication", RUN_TRANSITIONS),
         ("Step", engine_states.STEP_TRANSITIONS),
     )

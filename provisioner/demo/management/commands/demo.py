@@ -83,8 +83,10 @@ class Command(BaseCommand):
                 else:
                     template, _ = demo.build_template(site, name=demo.fill_depot())
                     if demo.has_two_sites:
-                        demo.mirror(template)
-                    self._show(demo, _workspace_of(demo, template))
+                        demo.mirror(template, copies_workspaces=True)
+                    workspace = _workspace_of(demo, template)
+                    demo.open_production(site)
+                    self._show(demo, workspace)
                     demo.serve()
         except (DemoFailed, ProcessFailed) as error:
             raise CommandError(str(error)) from error
@@ -123,10 +125,15 @@ class Command(BaseCommand):
                 "  Everybody else in the studio has this password, too: see People. "
                 "Its trees are\n  names without contents until they are built here.\n"
             )
+        self.stdout.write(
+            "  A second server, production, is there for sandboxes: alice may have "
+            "one, admin several.\n"
+        )
         if demo.has_two_sites:
             self.stdout.write(
                 f"  The template is mirrored to {seed.BANGALORE}: choose that site "
-                "for a workspace there.\n"
+                "for a workspace there.\n  Workspaces for development are copied to "
+                "the other site.\n"
             )
         if os.geteuid() != 0:
             self.stdout.write(

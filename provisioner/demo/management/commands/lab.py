@@ -1,9 +1,10 @@
-"""Start the lab alone: `python manage.py lab [--root DIR] [--btrfs SIZE]`.
+"""Start only the lab: `python manage.py lab [--root DIR] [--btrfs SIZE]`.
 
 Prints one JSON line when both servers answer, then serves until SIGINT or SIGTERM.
 `--more-svm NAME` adds an SVM ("more_svms" of "ontap" in that line), `--peer` a second
-cluster to mirror to ("peer", which has what "ontap" has). `--restore CHECKPOINT
---depots ARCHIVE` makes the Perforce server that of a checkpoint and its depot files.
+cluster to mirror to ("peer", which has what "ontap" has), `--edge SERVERID` an edge
+server ("edge", which has what "perforce" has). `--restore CHECKPOINT --depots ARCHIVE`
+makes the Perforce server that of a checkpoint and its depot files.
 """
 
 from __future__ import annotations
@@ -71,6 +72,10 @@ class Command(BaseCommand):
         )
         parser.add_argument("--peer-svm", default="svm_dr", metavar="NAME")
         parser.add_argument("--peer-port", type=int, default=8444)
+        parser.add_argument(
+            "--edge", metavar="SERVERID", help="Have an edge server of Perforce, too."
+        )
+        parser.add_argument("--edge-port", type=int, default=1667)
         parser.add_argument(
             "--restore",
             type=Path,
@@ -188,7 +193,38 @@ class Command(BaseCommand):
         self._say("Perforce", options["perforce_port"], got=perforce)
         # P4PORT is what every Perforce program calls "port".
         perforce["port"] = f"{perforce.pop('host')}:{perforce['port']}"
+        if options["edge"]:
+            said["edge"] = self._start_edge(
+                children, root=root, options=options, commit=perforce["port"]
+            )
         return said
+
+    def _start_edge(
+        self,
+        children: list[Child],
+        *,
+        root: Path,
+        options: dict[str, Any],
+        commit: str,
+    ) -> dict[str, Any]:
+        """Start an edge server that follows the Perforce server; return its line."""
+        arguments = [
+            *("-r", str(root / "perforce-edge")),
+            *("-p", f"127.0.0.1:{options['edge_port']}", "--or-above"),
+            *("--services", "edge-server", "--server-id", options["edge"]),
+            *("--replicates", str(root / "perforce"), "--target", commit),
+            *_kind(options),
+        ]
+        edge = Child(
+            "lab-edge",
+            [sys.executable, "-m", "provisioner.lab.perforce", *arguments],
+            log_dir=root,
+            reads_output=True,
+        )
+        children.append(edge)
+        said = edge.read_json_line(timeout_seconds=READY_WITHIN_SECONDS)
+        self._say("The edge server", options["edge_port"], got=said)
+        return {**said, "port": f"{said.pop('host')}:{said['port']}"}
 
     def _ontap(self, root: Path, options: dict[str, Any]) -> list[str]:
         """Return the arguments of the lab's ONTAP: one cluster, or two."""
