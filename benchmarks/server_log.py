@@ -123,7 +123,7 @@ def write_log(path: Path, *, megabytes: int) -> int:
 
 
 def _commands() -> Iterator[bytes]:
-    chosen = random.Random(1)  # noqa: S311 - the same log each time
+    chosen = random.Random(1)
     number = 0
     while True:
         number += 1

@@ -214,7 +214,7 @@ def _draws(before: int, after: int) -> list[tuple[list[int], list[int]]]:
 
     They are the same for all measures of a report: most of its time goes into this.
     """
-    chance = random.Random(2008)  # noqa: S311 - the same numbers, the same report
+    chance = random.Random(2008)
     return [
         (
             chance.choices(range(before), k=before),

@@ -265,7 +265,7 @@ def test_ten_thousand_changes_over_thirty_views_need_the_fewest_refreshes() -> N
 
     Counted here from the changes alone, without the decision that is checked.
     """
-    chance = random.Random(20261121)  # noqa: S311 - the same each time
+    chance = random.Random(20261121)
     views = [
         DepotView((f"//depot/p{n}/... //t/...", f"-//depot/p{n}/doc/... //t/doc/..."))
         for n in range(30)

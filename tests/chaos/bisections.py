@@ -60,7 +60,7 @@ class BisectionTrial:
         self.seed = seed
         self.person = person
         self.builder = builder
-        self.rng = random.Random(APART + seed)  # noqa: S311 - repeatable on purpose
+        self.rng = random.Random(APART + seed)
 
     def run(self) -> list[Fault]:
         """Search with trouble; return what was found wrong."""

@@ -58,7 +58,7 @@ class Builder:
 
     def run(self, seed: int) -> list[Fault]:
         """Submit a change and build it, with trouble; then until it is there."""
-        rng = random.Random(-seed)  # noqa: S311 - repeatable on purpose
+        rng = random.Random(-seed)
         with self._lock:
             self._submit(seed)
             said = self._disturbed_build(seed, rng)

@@ -86,7 +86,7 @@ class Disturbed:
         self.link = link
         self.key = key
         self.admin = world.admin
-        self.rng = random.Random(key)  # noqa: S311 - repeatable on purpose
+        self.rng = random.Random(key)
         self.history: list[str] = []
         self.faults: list[Fault] = []
 

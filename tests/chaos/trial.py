@@ -85,7 +85,7 @@ class Trial:
         self.seed = seed
         self.person = person
         self.p4 = p4
-        self.rng = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        self.rng = random.Random(seed)
         self.name = f"chaos-{seed}"
         self.workspace: Workspace | None = None
         self.desk: Desk | None = None

@@ -170,7 +170,7 @@ class Liar:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_lies_in_answer_to_every_command(server: LabServer, seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311 - to be the same each time
+    chance = random.Random(seed)
     before = outside(server)
     names = sorted(COMMANDS)
     chance.shuffle(names)
@@ -214,7 +214,7 @@ def test_many_variables_and_large_ones(server: LabServer) -> None:
         link = connect(server)
         with contextlib.suppress(ConnectionClosed, WireError):
             link.send_raw(command("sync", ["//..."], **variables))
-            Liar(link, random.Random(1)).go_on()  # noqa: S311 - the same each time
+            Liar(link, random.Random(1)).go_on()
         link.close()
     assert_lives(server)
 
@@ -225,7 +225,7 @@ def test_commands_within_commands(server: LabServer) -> None:
         with contextlib.suppress(ConnectionClosed, WireError):
             link.send_raw(command("submit", ["-d", "nested"]))
             link.send_raw(encode(inner, {"user": "cloneyard"}) * 20)
-            Liar(link, random.Random(2)).go_on()  # noqa: S311 - the same each time
+            Liar(link, random.Random(2)).go_on()
         link.close()
     assert_lives(server)
 
@@ -237,7 +237,7 @@ def test_patterns_that_could_take_for_ever(server: LabServer) -> None:
         arguments = ["-e", deep] if name == "clients" else ["-n", deep][-1:]
         link.send_raw(command(name, arguments))
         with contextlib.suppress(ConnectionClosed, WireError):
-            Liar(link, random.Random(3)).go_on()  # noqa: S311 - the same each time
+            Liar(link, random.Random(3)).go_on()
         link.close()
     assert_lives(server)
 

@@ -21,7 +21,7 @@ def sample(
 
 
 def noisy(average: float, *, seed: int, spread: float = 1.0) -> list[float]:
-    chance = random.Random(seed)  # noqa: S311 - repeatable on purpose
+    chance = random.Random(seed)
     return [max(0.1, chance.gauss(average, spread)) for _ in range(400)]
 
 

@@ -217,7 +217,7 @@ def test_nothing_is_ready_below_its_pin_whatever_the_lag(
     admin: User, ci: User, lab: Lab, builder: Replica, built_template: Template
 ) -> None:
     running, there = builder
-    chance = random.Random(18)  # noqa: S311
+    chance = random.Random(18)
     rule(admin, Purpose.CI, there)
     lags: list[dict[str, object]] = [{"held": True}, {"lag_seconds": 0.7}, {}]
     made: list[Workspace] = []

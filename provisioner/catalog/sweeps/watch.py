@@ -114,7 +114,7 @@ def pause_seconds(interval: int, *, failures: int) -> float:
     """
     longest = max(LONGEST_PAUSE_SECONDS, interval)
     pause = float(min(interval * 2 ** min(failures, 20), longest))
-    return pause * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
+    return pause * random.uniform(1 - JITTER, 1 + JITTER)
 
 
 def catch_up(watch: ServerWatch) -> bool:

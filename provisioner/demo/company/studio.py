@@ -45,7 +45,7 @@ class Studio:
 
     def __init__(self, size: CompanySize, *, seed: int, now: dt.datetime) -> None:
         self.size = size
-        self.chance = random.Random(seed)  # noqa: S311 - nothing of it is a secret
+        self.chance = random.Random(seed)
         self.calendar = Calendar(now, days=DAYS, chance=self.chance)
         self.rows = Rows()
 

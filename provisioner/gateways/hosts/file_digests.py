@@ -40,7 +40,7 @@ def sample_files(root: Path, *, seed: str) -> list[FileDigest]:
 
     Raises: OSError.
     """
-    rng = random.Random(seed)  # noqa: S311 - repeatable on purpose
+    rng = random.Random(seed)
     root_fd = os.open(root, ENTER)
     try:
         found = [_descend(root_fd, rng) for _ in range(MOST_FILES)]

@@ -72,7 +72,7 @@ def sample_root_paths(root: Path, *, seconds: float = SECONDS) -> list[TreeRemar
 
 def _writable_files(root: Path) -> Iterator[str]:
     """Yield some files of each directory, directories in a shuffled order."""
-    shuffled = random.Random(0)  # noqa: S311 - no secret
+    shuffled = random.Random(0)
     waiting = [str(root)]
     while waiting:
         place = shuffled.randrange(len(waiting))

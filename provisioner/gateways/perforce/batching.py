@@ -42,7 +42,7 @@ def with_rests(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     took = 0.0
     for number, files in enumerate(batches):
         if number:
-            time.sleep(random.uniform(0, min(took, LONGEST_REST_SECONDS)))  # noqa: S311 - no secret
+            time.sleep(random.uniform(0, min(took, LONGEST_REST_SECONDS)))
         began = time.monotonic()
         yield files
         took = time.monotonic() - began

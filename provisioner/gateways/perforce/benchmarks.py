@@ -75,7 +75,7 @@ def leaves_of(files: int) -> Iterator[tuple[str, int]]:
 
 def content_of(path: str, *, seed: int, size: int) -> str:
     """Return the text of a file: of the seed and the path alone, so many bytes."""
-    chance = random.Random(f"{seed}/{path}")  # noqa: S311 - the same data every time
+    chance = random.Random(f"{seed}/{path}")
     text = "".join(chance.choices(_LETTERS, k=size))
     lines = [text[at : at + _LINE - 1] for at in range(0, size, _LINE)]
     return "\n".join(lines)[: size - 1] + "\n"
@@ -233,7 +233,7 @@ class Benchmarks(Facet):
         Source: "drills down random paths" with dirs, fstat and filelog in the docs of
         the browse benchmark. What it asks at which level they do not say.
         """
-        chance = random.Random(seed)  # noqa: S311 - the same paths every time
+        chance = random.Random(seed)
         began, paths = time.time(), list[str]()
         with self._connected(client) as connection:
             for _ in range(browses):

@@ -95,7 +95,7 @@ class Faults:
         """Start with none."""
         self._lock = threading.Lock()
         self._rules: list[Fault] = []
-        self._random = random.Random(0)  # noqa: S311 - repeatable on purpose
+        self._random = random.Random(0)
         self._hanging: set[str] = set()
         self._for_jobs: dict[str, Fault] = {}
         self._released = threading.Event()
@@ -114,7 +114,7 @@ class Faults:
             }
             self._rules = rules
             self.seed = seed
-            self._random = random.Random(seed)  # noqa: S311 - repeatable on purpose
+            self._random = random.Random(seed)
 
     def describe(self) -> dict[str, object]:
         """Return the rules as JSON, with the ``times`` that are left."""

@@ -232,7 +232,7 @@ def test_sharing_changes_no_byte(tmp_path: Path) -> None:
     try:
         root = tmp_path / "data" / "tree"
         root.mkdir()
-        chance = random.Random(7)  # noqa: S311 - it decides nothing but the data
+        chance = random.Random(7)
         pieces = [chance.randbytes(BLOCK_BYTES) for _ in range(9)] + [b"end"]
         files = {
             str(number): b"".join(chance.choices(pieces[:-1], k=chance.randrange(40)))
