@@ -13,7 +13,6 @@ from provisioner.engine.models import Operation
 from provisioner.engine.queues import OWN
 from provisioner.engine.subjects import Failure, SubjectKind
 from provisioner.engine.workflow import StepSpec, Workflow, register
-from provisioner.qualification import steps
 from provisioner.qualification.models import (
     MOST_HOSTS,
     QualificationOperation,
@@ -21,6 +20,10 @@ from provisioner.qualification.models import (
 )
 from provisioner.qualification.queries import is_visible
 from provisioner.qualification.states import set_run_state
+from provisioner.qualification.steps.figures import ensure_figures
+from provisioner.qualification.steps.measuring import ensure_measured
+from provisioner.qualification.steps.preparing import ensure_data, ensure_target
+from provisioner.qualification.steps.run import QualificationStep
 
 
 def _has_host(number: int) -> Callable[[Operation], bool]:
@@ -35,7 +38,7 @@ _HOSTS = tuple(
     StepSpec(
         f"measure{number}",
         f"Measure from host {number}",
-        partial(steps.ensure_measured, host_number=number),
+        partial(ensure_measured, host_number=number),
         OWN,
         ("data",),
         applies=_has_host(number),
@@ -43,13 +46,13 @@ _HOSTS = tuple(
     for number in range(1, MOST_HOSTS + 1)
 )
 RUN = (
-    StepSpec("target", "Check what is measured", steps.ensure_target, OWN),
-    StepSpec("data", "Make the files", steps.ensure_data, OWN, ("target",)),
+    StepSpec("target", "Check what is measured", ensure_target, OWN),
+    StepSpec("data", "Make the files", ensure_data, OWN, ("target",)),
     *_HOSTS,
     StepSpec(
         "figures",
         "Read the server's log",
-        steps.ensure_figures,
+        ensure_figures,
         OWN,
         tuple(spec.name for spec in _HOSTS),
     ),
@@ -107,6 +110,6 @@ register(
         steps=RUN,
         on_success=_is_done,
         on_failure=_has_failed,
-        run=steps.QualificationStep,
+        run=QualificationStep,
     ),
 )

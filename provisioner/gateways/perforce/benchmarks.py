@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from provisioner.gateways.errors import Refused
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.clients import Clients
@@ -74,7 +73,7 @@ def leaves_of(files: int) -> Iterator[tuple[str, int]]:
 
 
 def content_of(path: str, *, seed: int, size: int) -> str:
-    """Return the text of a file: of the seed and the path alone, so many bytes."""
+    """Return the text of a file: `size` bytes that depend on seed and path alone."""
     chance = random.Random(f"{seed}/{path}")
     text = "".join(chance.choices(_LETTERS, k=size))
     lines = [text[at : at + _LINE - 1] for at in range(0, size, _LINE)]
@@ -83,19 +82,6 @@ def content_of(path: str, *, seed: int, size: int) -> str:
 
 class Benchmarks(Facet):
     """Work that takes all that a server has. Never at one that people work with."""
-
-    def depot(self) -> str:
-        """Return the first local depot. Raises: Refused (there is none)."""
-        with self._connected() as connection:
-            depots = connection.run("depots").records
-        local = [str(d["name"]) for d in depots if d.get("type") == "local"]
-        if not local:
-            raise Refused(
-                "The server has no local depot for the files to measure with.",
-                system="perforce",
-                operation="depots",
-            )
-        return min(local)
 
     def count(self, top: str) -> int:
         """Return how many files there are below a depot path.
