@@ -27,7 +27,7 @@ from provisioner.sandboxes.actions import (
     server_volumes_save,
 )
 from provisioner.sandboxes.models import Sandbox
-from provisioner.sandboxes.steps import program_of
+from provisioner.sandboxes.steps.run import program_of
 from provisioner.sites.models import PerforceServer, Site
 
 NAME = "production"

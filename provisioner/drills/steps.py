@@ -8,7 +8,7 @@ from provisioner.drills.models import Drill
 from provisioner.gateways import registry
 from provisioner.gateways.errors import AuthFailed, Refused
 from provisioner.lib import clocks
-from provisioner.sandboxes.steps import SandboxRun, account_at
+from provisioner.sandboxes.steps.run import SandboxRun, account_at
 
 
 def ensure_measured(run: SandboxRun) -> None:

@@ -11,7 +11,7 @@ from provisioner.engine.workflow import StepSpec, Workflow, register
 from provisioner.sandboxes import purposes, workflows
 from provisioner.sandboxes.models import Sandbox, SandboxOperation
 from provisioner.sandboxes.purposes import Recipe
-from provisioner.sandboxes.steps import SandboxRun
+from provisioner.sandboxes.steps.run import SandboxRun
 
 DRILL = (
     *workflows.CREATE,

@@ -14,10 +14,11 @@ from provisioner.recipes import actions
 from provisioner.recipes.models import Checkpoint, VerifiedDepot
 from provisioner.recipes.steps import archives, checkpoints
 from provisioner.sandboxes import purposes, workflows
-from provisioner.sandboxes import steps as sandbox_steps
 from provisioner.sandboxes.actions import sandbox_retire
 from provisioner.sandboxes.models import Sandbox, SandboxOperation
 from provisioner.sandboxes.purposes import Recipe
+from provisioner.sandboxes.steps import clones, points
+from provisioner.sandboxes.steps.run import SandboxRun
 
 CHECKPOINT = (
     StepSpec(
@@ -33,25 +34,25 @@ CHECKPOINT = (
     StepSpec(
         "point",
         "Take snapshots of the volumes",
-        sandbox_steps.ensure_point,
+        points.ensure_point,
         STORAGE,
         ("server", "place"),
     ),
     StepSpec(
         "clone",
         "Clone the volumes",
-        sandbox_steps.ensure_clones,
+        clones.ensure_clones,
         STORAGE,
         ("point",),
     ),
     StepSpec(
         "mount",
         "Mount the clones",
-        sandbox_steps.ensure_mounted,
+        clones.ensure_mounted,
         STORAGE,
         ("clone",),
     ),
-    StepSpec("owner", "Change the owner", sandbox_steps.ensure_owned, OWN, ("mount",)),
+    StepSpec("owner", "Change the owner", clones.ensure_owned, OWN, ("mount",)),
     StepSpec("dump", "Dump the database", checkpoints.ensure_dumped, OWN, ("owner",)),
     StepSpec(
         "replay", "Replay it elsewhere", checkpoints.ensure_replayed, OWN, ("dump",)
@@ -136,7 +137,7 @@ register(
         steps=VERIFY,
         on_success=_archives_are_verified,
         on_failure=workflows.has_failed,
-        run=sandbox_steps.SandboxRun,
+        run=SandboxRun,
     ),
 )
 purposes.register(

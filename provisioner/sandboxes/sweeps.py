@@ -25,7 +25,7 @@ from provisioner.sandboxes.queries import (
     waiting_for_host,
 )
 from provisioner.sandboxes.states import note_left_nowhere, set_sandbox_state
-from provisioner.sandboxes.steps import program_of
+from provisioner.sandboxes.steps.run import program_of
 
 log = structlog.get_logger(__name__)
 

@@ -13,7 +13,6 @@ from provisioner.engine.queues import OWN, PERFORCE, STORAGE
 from provisioner.engine.steps import ensure_quiet
 from provisioner.engine.subjects import Failure, SubjectKind
 from provisioner.engine.workflow import LIGHT, StepSpec, Workflow, register
-from provisioner.sandboxes import steps
 from provisioner.sandboxes.models import (
     HOST_NOT_ASKED,
     MOVING_SANDBOXES,
@@ -22,81 +21,90 @@ from provisioner.sandboxes.models import (
 )
 from provisioner.sandboxes.queries import is_visible
 from provisioner.sandboxes.states import set_sandbox_state
+from provisioner.sandboxes.steps import (
+    checking,
+    clones,
+    defanging,
+    ending,
+    points,
+    serving,
+)
+from provisioner.sandboxes.steps.run import SandboxRun
 
 CREATE = (
     StepSpec(
         "server",
         "Ask the server what it is",
-        steps.ensure_server_fits,
+        checking.ensure_server_fits,
         PERFORCE,
         perforce=LIGHT,
     ),
-    StepSpec("host", "Check the host and the port", steps.ensure_host_fits, OWN),
+    StepSpec("host", "Check the host and the port", checking.ensure_host_fits, OWN),
     StepSpec(
         "point",
         "Take snapshots of the volumes",
-        steps.ensure_point,
+        points.ensure_point,
         STORAGE,
         ("server", "host"),
     ),
-    StepSpec("clone", "Clone the volumes", steps.ensure_clones, STORAGE, ("point",)),
-    StepSpec("mount", "Mount the clones", steps.ensure_mounted, STORAGE, ("clone",)),
-    StepSpec("owner", "Change the owner", steps.ensure_owned, OWN, ("mount",)),
+    StepSpec("clone", "Clone the volumes", clones.ensure_clones, STORAGE, ("point",)),
+    StepSpec("mount", "Mount the clones", clones.ensure_mounted, STORAGE, ("clone",)),
+    StepSpec("owner", "Change the owner", clones.ensure_owned, OWN, ("mount",)),
     StepSpec(
         "defang",
         "Switch off what acts as the original",
-        steps.ensure_defanged,
+        defanging.ensure_defanged,
         OWN,
         ("owner",),
     ),
-    StepSpec("start", "Start the server", steps.ensure_started, OWN, ("defang",)),
-    StepSpec("answer", "Wait for its answer", steps.ensure_answers, OWN, ("start",)),
+    StepSpec("start", "Start the server", serving.ensure_started, OWN, ("defang",)),
+    StepSpec("answer", "Wait for its answer", serving.ensure_answers, OWN, ("start",)),
 )
 START = (
-    StepSpec("host", "Check the host and the port", steps.ensure_host_fits, OWN),
-    StepSpec("mount", "Mount the clones", steps.ensure_mounted, STORAGE, ("host",)),
-    StepSpec("start", "Start the server", steps.ensure_started, OWN, ("mount",)),
-    StepSpec("answer", "Wait for its answer", steps.ensure_answers, OWN, ("start",)),
+    StepSpec("host", "Check the host and the port", checking.ensure_host_fits, OWN),
+    StepSpec("mount", "Mount the clones", clones.ensure_mounted, STORAGE, ("host",)),
+    StepSpec("start", "Start the server", serving.ensure_started, OWN, ("mount",)),
+    StepSpec("answer", "Wait for its answer", serving.ensure_answers, OWN, ("start",)),
 )
 RETIRE = (
     StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
-    StepSpec("stop", "Stop the server", steps.ensure_stopped, OWN, ("quiet",)),
+    StepSpec("stop", "Stop the server", ending.ensure_stopped, OWN, ("quiet",)),
     StepSpec(
-        "destroy", "Destroy the clones", steps.ensure_destroyed, STORAGE, ("stop",)
+        "destroy", "Destroy the clones", ending.ensure_destroyed, STORAGE, ("stop",)
     ),
     StepSpec(
         "release",
         "Delete the snapshots",
-        steps.ensure_released,
+        ending.ensure_released,
         STORAGE,
         ("destroy",),
     ),
     StepSpec(
         "prove",
         "Prove that nothing is left",
-        steps.ensure_nothing_left,
+        ending.ensure_nothing_left,
         OWN,
         ("release",),
     ),
 )
 ABANDON = (
     StepSpec(
-        "quiet", "Wait for work in progress", steps.ensure_quiet_elsewhere, STORAGE
+        "quiet", "Wait for work in progress", ending.ensure_quiet_elsewhere, STORAGE
     ),
     StepSpec(
-        "destroy", "Destroy the clones", steps.ensure_destroyed, STORAGE, ("quiet",)
+        "destroy", "Destroy the clones", ending.ensure_destroyed, STORAGE, ("quiet",)
     ),
     StepSpec(
         "release",
         "Delete the snapshots",
-        steps.ensure_released,
+        ending.ensure_released,
         STORAGE,
         ("destroy",),
     ),
     StepSpec(
         "prove_ontap",
         "Prove that ONTAP has nothing left",
-        steps.ensure_nothing_left_at_ontap,
+        ending.ensure_nothing_left_at_ontap,
         STORAGE,
         ("release",),
     ),
@@ -180,6 +188,6 @@ for _kind, _steps, _on_success in (
             steps=_steps,
             on_success=_on_success,
             on_failure=has_failed,
-            run=steps.SandboxRun,
+            run=SandboxRun,
         ),
     )

@@ -12,7 +12,7 @@ from provisioner.demo import production, seed
 from provisioner.gateways import registry
 from provisioner.sandboxes.actions import sandbox_create
 from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost
-from provisioner.sandboxes.steps import program_of
+from provisioner.sandboxes.steps.run import program_of
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.jobs import settle
 from tests.support.sandboxes import PASSWORD

@@ -22,7 +22,6 @@ from provisioner.gateways.perforce.types import ServerInfo
 from provisioner.lab.perforce.p4d import launcher
 from provisioner.lib import clocks
 from provisioner.lib.typed_json import to_json
-from provisioner.sandboxes import steps
 from provisioner.sandboxes.actions import (
     sandbox_retire,
     sandbox_retry,
@@ -30,7 +29,8 @@ from provisioner.sandboxes.actions import (
     server_volumes_save,
 )
 from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxVolume
-from provisioner.sandboxes.steps import program_of
+from provisioner.sandboxes.steps import defanging
+from provisioner.sandboxes.steps.run import program_of
 from provisioner.sandboxes.sweeps import look_for_sandboxes
 from provisioner.sandboxes.workflows import CREATE, RETIRE
 from provisioner.sites.models import PerforceServer
@@ -69,7 +69,7 @@ def test_a_write_in_a_sandbox_never_shows_in_its_source(
     assert "replica" not in info
     assert p4.run("triggers", "-o") == [{}]
     names = {each["Name"] for each in p4.run("configure", "show")}
-    assert names == {"server.depot.root", *(name for name, _, _ in steps.GUARDS)}
+    assert names == {"server.depot.root", *(name for name, _, _ in defanging.GUARDS)}
     p4.disconnect()
     said = "\n".join(sandbox.defanged)
     for word in ("P4TARGET", "startup.1", "auth.ldap", "the trigger", "production"):

@@ -25,7 +25,7 @@ from provisioner.recipes.models import (
     Verification,
     VerifiedDepot,
 )
-from provisioner.sandboxes.steps import SandboxRun
+from provisioner.sandboxes.steps.run import SandboxRun
 
 WRITTEN_AT_A_TIME = 200
 LEFT_OUT = {

@@ -26,14 +26,9 @@ from provisioner.recipes.models import Checkpoint
 from provisioner.recipes.queries import kept_at, plan_of
 from provisioner.recipes.retention import Kept, to_remove
 from provisioner.sandboxes.models import Sandbox, SandboxOperation
-from provisioner.sandboxes.steps import (
-    Checked,
-    SandboxRun,
-    ensure_server_fits,
-    refusing,
-    require_program,
-    require_within,
-)
+from provisioner.sandboxes.steps.checking import ensure_server_fits, require_program
+from provisioner.sandboxes.steps.containing import require_within
+from provisioner.sandboxes.steps.run import Checked, SandboxRun, refusing
 
 LONGEST_SECONDS = 24 * 3600.0
 MADE = "checkpoint.gz"

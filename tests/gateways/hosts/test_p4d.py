@@ -11,7 +11,10 @@ import pytest
 from provisioner.gateways import fence
 from provisioner.gateways.hosts.p4d import P4d, StoredSetting
 from provisioner.lib.refusals import StepRefused
-from provisioner.sandboxes.steps import require_depots_within, require_unknown
+from provisioner.sandboxes.steps.containing import (
+    require_depots_within,
+    require_unknown,
+)
 
 # It writes down its words, and gives the records of ROWS for a dump.
 PROGRAM = """#!/bin/sh
