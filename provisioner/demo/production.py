@@ -20,12 +20,9 @@ from provisioner.gateways import registry
 from provisioner.gateways.hosts.p4d import P4d
 from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.lab.perforce.p4d import launcher
-from provisioner.sandboxes.actions import (
-    p4d_version_save,
-    sandbox_host_save,
-    sandbox_policy_save,
-    server_volumes_save,
-)
+from provisioner.sandboxes.actions.describing import server_volumes_save
+from provisioner.sandboxes.actions.hosts import p4d_version_save, sandbox_host_save
+from provisioner.sandboxes.actions.policies import sandbox_policy_save
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sandboxes.steps.run import program_of
 from provisioner.sites.models import PerforceServer, Site

@@ -17,12 +17,9 @@ from provisioner.drills.models import MONTHLY, Drill, DrillPlan, DrillVolume
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.schedules import read_schedule
-from provisioner.sandboxes.actions import (
-    Replicas,
-    sandbox_create,
-    sandbox_retire,
-    volumes_of,
-)
+from provisioner.sandboxes.actions.creating import Replicas, sandbox_create
+from provisioner.sandboxes.actions.describing import volumes_of
+from provisioner.sandboxes.actions.keeping import sandbox_retire
 from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost
 from provisioner.sites.models import PerforceServer, Site
 

@@ -18,7 +18,7 @@ from provisioner.lib.schedules import read_schedule
 from provisioner.recipes import refusals
 from provisioner.recipes.models import CheckpointPlan
 from provisioner.recipes.queries import plan_of
-from provisioner.sandboxes.actions import sandbox_create
+from provisioner.sandboxes.actions.creating import sandbox_create
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sites.models import PerforceServer
 

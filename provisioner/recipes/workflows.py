@@ -14,7 +14,7 @@ from provisioner.recipes import actions
 from provisioner.recipes.models import Checkpoint, VerifiedDepot
 from provisioner.recipes.steps import archives, checkpoints
 from provisioner.sandboxes import purposes, workflows
-from provisioner.sandboxes.actions import sandbox_retire
+from provisioner.sandboxes.actions.keeping import sandbox_retire
 from provisioner.sandboxes.models import Sandbox, SandboxOperation
 from provisioner.sandboxes.purposes import Recipe
 from provisioner.sandboxes.steps import clones, points

@@ -15,7 +15,7 @@ from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.p4d import P4d
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
-from provisioner.sandboxes.actions import sandbox_retire
+from provisioner.sandboxes.actions.keeping import sandbox_retire
 from provisioner.sandboxes.models import Sandbox, SandboxHost
 from provisioner.sandboxes.purposes import recipe_of
 from provisioner.sandboxes.queries import (

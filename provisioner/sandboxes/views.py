@@ -18,7 +18,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.refusals import ActionRefused
-from provisioner.sandboxes import actions
+from provisioner.sandboxes.actions import creating, describing, hosts, keeping, policies
 from provisioner.sandboxes.forms import (
     ExtendForm,
     P4dVersionForm,
@@ -70,7 +70,7 @@ def sandbox_create(request: WebRequest) -> HttpResponse:
     policy = policy_of(request.user)
     longest = policy.longest_hours if policy is not None else 1
     form = SandboxForm(posted(request), longest_hours=longest)
-    if sandbox := form.tried(actions.sandbox_create, by=request.user):
+    if sandbox := form.tried(creating.sandbox_create, by=request.user):
         return redirect("sandbox-detail", sandbox.pk)
     context = {
         "may_create": policy is not None,
@@ -118,7 +118,7 @@ def sandbox_extend(request: WebRequest, pk: int) -> HttpResponse:
     """Let a sandbox live longer."""
     sandbox = _sandbox(request, pk)
     form = ExtendForm(posted(request))
-    extend = partial(actions.sandbox_extend, by=request.user, sandbox=sandbox)
+    extend = partial(keeping.sandbox_extend, by=request.user, sandbox=sandbox)
     if form.is_valid():
         try:
             extend(**form.arguments())
@@ -134,7 +134,7 @@ def sandbox_retire(request: WebRequest, pk: int) -> HttpResponse:
     """Say what goes with a sandbox, and retire it."""
     sandbox = _sandbox(request, pk)
     form = RetireForm(posted(request))
-    if form.tried(actions.sandbox_retire, by=request.user, sandbox=sandbox):
+    if form.tried(keeping.sandbox_retire, by=request.user, sandbox=sandbox):
         return redirect("sandbox-detail", pk)
     context = {"sandbox": sandbox, "is_served": is_served(sandbox.host)}
     return form_page(request, "sandboxes/retire.html", form, **context)
@@ -143,14 +143,14 @@ def sandbox_retire(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 def sandbox_start(request: WebRequest, pk: int) -> HttpResponse:
     """Start the server of a stopped sandbox again."""
-    act = partial(actions.sandbox_start, by=request.user, sandbox=_sandbox(request, pk))
+    act = partial(keeping.sandbox_start, by=request.user, sandbox=_sandbox(request, pk))
     return acted(request, act, "sandbox-detail", pk)
 
 
 @require_POST
 def sandbox_retry(request: WebRequest, pk: int) -> HttpResponse:
     """Try again what failed."""
-    act = partial(actions.sandbox_retry, by=request.user, sandbox=_sandbox(request, pk))
+    act = partial(keeping.sandbox_retry, by=request.user, sandbox=_sandbox(request, pk))
     return acted(request, act, "sandbox-detail", pk)
 
 
@@ -173,7 +173,7 @@ def server_volumes(request: WebRequest, pk: int) -> HttpResponse:
     form = ServerVolumesForm(
         posted(request), initial=ServerVolumesForm.initial_of(volumes)
     )
-    if form.tried(actions.server_volumes_save, by=request.user, server=server):
+    if form.tried(describing.server_volumes_save, by=request.user, server=server):
         return done(request, "Saved.", "sandbox-setup")
     return form_page(request, "sandboxes/volumes.html", form, server=server)
 
@@ -183,7 +183,7 @@ def server_volumes(request: WebRequest, pk: int) -> HttpResponse:
 def p4d_version_create(request: WebRequest) -> HttpResponse:
     """Name the path of a release of p4d."""
     form = P4dVersionForm(posted(request))
-    if form.tried(actions.p4d_version_save, by=request.user):
+    if form.tried(hosts.p4d_version_save, by=request.user):
         return done(request, "Saved.", "sandbox-setup")
     return form_page(request, "sandboxes/version.html", form)
 
@@ -193,7 +193,7 @@ def p4d_version_create(request: WebRequest) -> HttpResponse:
 def p4d_version_delete(request: WebRequest, pk: int) -> HttpResponse:
     """Offer a release no more."""
     version = get_object_or_404(P4dVersion, pk=pk)
-    act = partial(actions.p4d_version_delete, by=request.user, version=version)
+    act = partial(hosts.p4d_version_delete, by=request.user, version=version)
     return acted(request, act, "sandbox-setup", said="Deleted.")
 
 
@@ -202,7 +202,7 @@ def p4d_version_delete(request: WebRequest, pk: int) -> HttpResponse:
 def sandbox_host_create(request: WebRequest) -> HttpResponse:
     """Make a host for sandboxes, or change one by its name."""
     form = SandboxHostForm(posted(request))
-    if form.tried(actions.sandbox_host_save, by=request.user):
+    if form.tried(hosts.sandbox_host_save, by=request.user):
         return done(request, "Saved.", "sandbox-setup")
     return form_page(request, "sandboxes/host.html", form)
 
@@ -212,7 +212,7 @@ def sandbox_host_create(request: WebRequest) -> HttpResponse:
 def sandbox_host_delete(request: WebRequest, pk: int) -> HttpResponse:
     """Run no more sandboxes on a host."""
     host = get_object_or_404(SandboxHost, pk=pk)
-    act = partial(actions.sandbox_host_delete, by=request.user, host=host)
+    act = partial(hosts.sandbox_host_delete, by=request.user, host=host)
     return acted(request, act, "sandbox-setup", said="Deleted.")
 
 
@@ -221,7 +221,7 @@ def sandbox_host_delete(request: WebRequest, pk: int) -> HttpResponse:
 def sandbox_policy_create(request: WebRequest) -> HttpResponse:
     """Let the people of a team have sandboxes."""
     form = SandboxPolicyForm(posted(request))
-    if form.tried(actions.sandbox_policy_save, by=request.user):
+    if form.tried(policies.sandbox_policy_save, by=request.user):
         return done(request, "Saved.", "sandbox-setup")
     return form_page(request, "sandboxes/policy.html", form)
 
@@ -231,7 +231,7 @@ def sandbox_policy_create(request: WebRequest) -> HttpResponse:
 def sandbox_policy_delete(request: WebRequest, pk: int) -> HttpResponse:
     """Let the people of a team have no more sandboxes."""
     policy = get_object_or_404(SandboxPolicy.objects.select_related("team"), pk=pk)
-    act = partial(actions.sandbox_policy_delete, by=request.user, policy=policy)
+    act = partial(policies.sandbox_policy_delete, by=request.user, policy=policy)
     return acted(request, act, "sandbox-setup", said="Deleted.")
 
 

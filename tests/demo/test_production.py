@@ -10,7 +10,7 @@ from pytest_django import Settings
 from provisioner.accounts.models import User
 from provisioner.demo import production, seed
 from provisioner.gateways import registry
-from provisioner.sandboxes.actions import sandbox_create
+from provisioner.sandboxes.actions.creating import sandbox_create
 from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost
 from provisioner.sandboxes.steps.run import program_of
 from provisioner.sites.models import PerforceServer, Site

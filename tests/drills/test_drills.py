@@ -14,18 +14,15 @@ from django.core.management import CommandError, call_command
 
 from provisioner.audit_log.models import Event
 from provisioner.drills import refusals
-from provisioner.drills.actions import (
-    drill_plan_save,
-    drill_plan_stop,
-    drill_start,
-)
+from provisioner.drills.actions import drill_plan_save, drill_plan_stop, drill_start
 from provisioner.drills.models import Drill, DrillPlan
 from provisioner.drills.sweeps import start_due
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import MirrorVolumeSpec
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest, NotAllowed
-from provisioner.sandboxes.actions import sandbox_host_save, sandbox_retire
+from provisioner.sandboxes.actions.hosts import sandbox_host_save
+from provisioner.sandboxes.actions.keeping import sandbox_retire
 from provisioner.sandboxes.models import Sandbox, SandboxHost
 from provisioner.sites.models import Site
 from tests.support.factories import UserFactory

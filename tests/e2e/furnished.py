@@ -46,7 +46,7 @@ from provisioner.notify.models import Webhook, WebhookDelivery
 from provisioner.people.actions.tokens import api_token_create
 from provisioner.probes.models import ProbeRun, ProcessCount
 from provisioner.recipes.models import CheckpointPlan
-from provisioner.sandboxes.actions import server_volumes_save
+from provisioner.sandboxes.actions.describing import server_volumes_save
 from provisioner.sandboxes.models import P4dVersion, SandboxPolicy
 from provisioner.sites.models import (
     CapacityDay,
@@ -57,10 +57,7 @@ from provisioner.sites.models import (
 )
 from provisioner.storage.models import FillingVolume
 from provisioner.transfer.actions import workspace_transfer
-from provisioner.workspace_snapshots.models import (
-    SnapshotPolicy,
-    WorkspaceSnapshot,
-)
+from provisioner.workspace_snapshots.models import SnapshotPolicy, WorkspaceSnapshot
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.actions.sharing import workspace_share

@@ -11,7 +11,7 @@ from provisioner.audit_log.models import Event
 from provisioner.demo import depot
 from provisioner.recipes.models import DamagedFile, Verification, VerifiedDepot
 from provisioner.recipes.queries import servers_with_damage
-from provisioner.sandboxes.actions import sandbox_retry
+from provisioner.sandboxes.actions.keeping import sandbox_retry
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sites.models import PerforceServer
 from tests.support.jobs import settle

@@ -20,7 +20,7 @@ from provisioner.lib.typed_json import to_json
 from provisioner.recipes.actions import checkpoint_make, checkpoint_plan_save
 from provisioner.recipes.models import Checkpoint, CheckpointPlan
 from provisioner.recipes.workflows import CHECKPOINT
-from provisioner.sandboxes.actions import sandbox_retire, sandbox_retry
+from provisioner.sandboxes.actions.keeping import sandbox_retire, sandbox_retry
 from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxVolume
 from tests.support.jobs import settle
 from tests.support.sandboxes import (

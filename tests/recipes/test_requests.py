@@ -16,13 +16,9 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.recipes import actions
 from provisioner.recipes.models import CheckpointPlan
 from provisioner.recipes.sweeps import WAITS_AT_MOST, request_due
-from provisioner.sandboxes.actions import sandbox_create, server_volumes_save
-from provisioner.sandboxes.models import (
-    P4dVersion,
-    Sandbox,
-    SandboxHost,
-    SandboxPolicy,
-)
+from provisioner.sandboxes.actions.creating import sandbox_create
+from provisioner.sandboxes.actions.describing import server_volumes_save
+from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost, SandboxPolicy
 from provisioner.sites.models import PerforceServer
 from tests.support.factories import (
     CheckpointFactory,

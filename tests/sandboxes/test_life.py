@@ -22,11 +22,11 @@ from provisioner.gateways.perforce.types import ServerInfo
 from provisioner.lab.perforce.p4d import launcher
 from provisioner.lib import clocks
 from provisioner.lib.typed_json import to_json
-from provisioner.sandboxes.actions import (
+from provisioner.sandboxes.actions.describing import server_volumes_save
+from provisioner.sandboxes.actions.keeping import (
     sandbox_retire,
     sandbox_retry,
     sandbox_start,
-    server_volumes_save,
 )
 from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxVolume
 from provisioner.sandboxes.steps import defanging

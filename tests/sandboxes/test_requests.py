@@ -17,7 +17,8 @@ from provisioner.engine.workers import AliveWorker
 from provisioner.insight.models import ServerConfiguration
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
-from provisioner.sandboxes import actions, queries
+from provisioner.sandboxes import queries
+from provisioner.sandboxes.actions import creating, describing, hosts, keeping, policies
 from provisioner.sandboxes.models import (
     P4dVersion,
     Sandbox,
@@ -53,7 +54,7 @@ def site() -> Site:
 @pytest.fixture
 def server(site: Site, admin: User) -> PerforceServer:
     server: PerforceServer = site.perforce_server
-    actions.server_volumes_save(by=admin, server=server, site=site, places=WHOLE)
+    describing.server_volumes_save(by=admin, server=server, site=site, places=WHOLE)
     return server
 
 
@@ -73,7 +74,7 @@ def asked(server: PerforceServer, site: Site, admin: User) -> dict[str, Any]:
 
 def code_of(**asked: Any) -> str:
     with pytest.raises(ActionRefused) as refused:
-        actions.sandbox_create(**asked)
+        creating.sandbox_create(**asked)
     assert not Operation.objects.exists()
     return refused.value.code
 
@@ -88,7 +89,7 @@ def test_a_list_that_forgets_a_part_is_refused_by_its_name(
     lines = [line for line in WHOLE.splitlines() if not line.startswith(missing)]
 
     with pytest.raises(ActionRefused) as refused:
-        actions.server_volumes_save(
+        describing.server_volumes_save(
             by=admin,
             server=site.perforce_server,
             site=site,
@@ -105,7 +106,7 @@ def test_a_list_that_forgets_a_part_is_refused_by_its_name(
 )
 def test_a_line_that_is_no_place_is_refused(admin: User, site: Site, line: str) -> None:
     with pytest.raises(ActionRefused) as refused:
-        actions.server_volumes_save(
+        describing.server_volumes_save(
             by=admin, server=site.perforce_server, site=site, places=f"{line}\n{WHOLE}"
         )
 
@@ -117,7 +118,7 @@ def test_places_are_replaced_and_read_back_as_they_were(
 ) -> None:
     places = "depot all/archives\ndb all\njournal all"
 
-    saved = actions.server_volumes_save(
+    saved = describing.server_volumes_save(
         by=admin, server=server, site=site, places=places
     )
 
@@ -131,7 +132,7 @@ def test_places_are_replaced_and_read_back_as_they_were(
 def test_a_sandbox_clones_each_volume_once_metadata_first(
     asked: dict[str, Any],
 ) -> None:
-    sandbox = actions.sandbox_create(**asked)
+    sandbox = creating.sandbox_create(**asked)
 
     volumes = [each.source for each in sandbox.volumes.all()]
     assert volumes == ["p4_db", "p4_journal", "p4_depots"]
@@ -151,7 +152,7 @@ def test_what_equals_productions_is_refused(asked: dict[str, Any]) -> None:
     assert code_of(**asked, port=16664) == "port_of_a_server"
 
     SandboxHost.objects.filter(pk=host.pk).update(first_port=16664)
-    assert actions.sandbox_create(**asked).port == 16665
+    assert creating.sandbox_create(**asked).port == 16665
 
 
 def test_a_full_host_and_what_another_sandbox_has_are_refused(
@@ -185,26 +186,26 @@ def test_a_policy_says_who_how_many_and_how_long(
     team = Team.objects.create(name="Tools")
     asked["by"] = UserFactory.create(team=team)
     assert code_of(**asked) == "no_sandboxes"
-    actions.sandbox_policy_save(by=admin, team=team, at_most=1, longest_hours=8)
+    policies.sandbox_policy_save(by=admin, team=team, at_most=1, longest_hours=8)
     assert code_of(**{**asked, "hours": 9}) == "sandbox_lease_too_long"
 
-    first = actions.sandbox_create(**asked)
+    first = creating.sandbox_create(**asked)
 
     with pytest.raises(ActionRefused) as refused:
-        actions.sandbox_create(**{**asked, "name": "second"})
+        creating.sandbox_create(**{**asked, "name": "second"})
     assert refused.value.code == "too_many_sandboxes"
     with pytest.raises(ActionRefused):
-        actions.sandbox_extend(by=asked["by"], sandbox=first, hours=9)
-    actions.sandbox_extend(by=asked["by"], sandbox=first, hours=8)
+        keeping.sandbox_extend(by=asked["by"], sandbox=first, hours=9)
+    keeping.sandbox_extend(by=asked["by"], sandbox=first, hours=8)
     stranger = UserFactory.create(team=team)
     with pytest.raises(ActionRefused):
-        actions.sandbox_retire(by=stranger, sandbox=first)
-    actions.sandbox_policy_delete(by=admin, policy=SandboxPolicy.objects.get())
+        keeping.sandbox_retire(by=stranger, sandbox=first)
+    policies.sandbox_policy_delete(by=admin, policy=SandboxPolicy.objects.get())
 
 
 def test_a_policy_bounds_a_team_together(asked: dict[str, Any], admin: User) -> None:
     team = Team.objects.create(name="Tools")
-    actions.sandbox_policy_save(
+    policies.sandbox_policy_save(
         by=admin, team=team, at_most=2, longest_hours=8, team_at_most=1
     )
     SandboxFactory.create(owner=UserFactory.create(team=team))
@@ -252,7 +253,7 @@ def test_a_stopped_server_is_started_again_by_its_owner(
     Operation.objects.update(
         state=Operation.State.FAILED, ended_at=clocks.database_now()
     )
-    assert actions.sandbox_retry(by=alice, sandbox=sandbox).kind == operation.kind
+    assert keeping.sandbox_retry(by=alice, sandbox=sandbox).kind == operation.kind
 
 
 def test_a_host_that_answers_is_not_left_out(
@@ -279,7 +280,7 @@ def test_a_host_that_answers_is_not_left_out(
 
 def test_a_retirement_that_waits_for_a_lost_host_goes_on_without_it() -> None:
     sandbox, now = SandboxFactory.create(), clocks.database_now()
-    first = actions.sandbox_retire(by=system_user(), sandbox=sandbox)
+    first = keeping.sandbox_retire(by=system_user(), sandbox=sandbox)
     assert retire_without_hosts(now=now + dt.timedelta(minutes=59)) == 0
 
     assert retire_without_hosts(now=now + dt.timedelta(minutes=61)) == 1
@@ -289,7 +290,7 @@ def test_a_retirement_that_waits_for_a_lost_host_goes_on_without_it() -> None:
     kinds = [each.kind for each in sandbox.operations.all()]
     assert kinds == ["sandbox_abandon", "sandbox_retire"]
     assert retire_without_hosts(now=now + dt.timedelta(minutes=61)) == 0
-    assert actions.sandbox_retire(by=system_user(), sandbox=sandbox).kind == kinds[0]
+    assert keeping.sandbox_retire(by=system_user(), sandbox=sandbox).kind == kinds[0]
 
 
 def test_a_lease_that_ended_retires_and_interrupts_nothing_else(admin: User) -> None:
@@ -315,7 +316,9 @@ def test_a_path_that_is_none_is_refused_at_once(
 ) -> None:
     places = WHOLE.replace("p4_depots", f"p4_depots/{'a' * 60}%")
     with pytest.raises(ActionRefused, match="below the volume"):
-        actions.server_volumes_save(by=admin, server=server, site=site, places=places)
+        describing.server_volumes_save(
+            by=admin, server=server, site=site, places=places
+        )
 
 
 def test_a_host_of_retired_sandboxes_is_kept(admin: User) -> None:
@@ -323,7 +326,7 @@ def test_a_host_of_retired_sandboxes_is_kept(admin: User) -> None:
     old = SandboxFactory.create(state="retired", retired_at=now)
 
     with pytest.raises(ActionRefused) as refused:
-        actions.sandbox_host_delete(by=admin, host=old.host)
+        hosts.sandbox_host_delete(by=admin, host=old.host)
 
     assert refused.value.code == "sandbox_host_in_history"
 
@@ -352,16 +355,16 @@ def test_only_purposes_that_sandboxes_serve_are_offered(
 def test_a_creation_is_interrupted_by_its_retirement(
     asked: dict[str, Any], admin: User
 ) -> None:
-    sandbox = actions.sandbox_create(**asked)
+    sandbox = creating.sandbox_create(**asked)
 
-    operation = actions.sandbox_retire(by=admin, sandbox=sandbox)
+    operation = keeping.sandbox_retire(by=admin, sandbox=sandbox)
 
-    assert actions.sandbox_retire(by=admin, sandbox=sandbox) == operation
+    assert keeping.sandbox_retire(by=admin, sandbox=sandbox) == operation
     states = [each.state for each in sandbox.operations.all()]
     assert states == ["running", "canceled"]
-    assert actions.sandbox_retry(by=admin, sandbox=sandbox) == operation
+    assert keeping.sandbox_retry(by=admin, sandbox=sandbox) == operation
     with pytest.raises(ActionRefused) as refused:
-        actions.sandbox_extend(by=admin, sandbox=sandbox, hours=1)
+        keeping.sandbox_extend(by=admin, sandbox=sandbox, hours=1)
     assert refused.value.code == "sandbox_moving"
 
 

@@ -18,12 +18,9 @@ from provisioner.gateways.hosts.p4d import P4d
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.lab.perforce.p4d import launcher
-from provisioner.sandboxes.actions import (
-    p4d_version_save,
-    sandbox_create,
-    sandbox_host_save,
-    server_volumes_save,
-)
+from provisioner.sandboxes.actions.creating import sandbox_create
+from provisioner.sandboxes.actions.describing import server_volumes_save
+from provisioner.sandboxes.actions.hosts import p4d_version_save, sandbox_host_save
 from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.jobs import settle

@@ -14,7 +14,7 @@ from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.engine.api.answers import operation_answer
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.lib.refusals import InvalidRequest
-from provisioner.sandboxes import actions
+from provisioner.sandboxes.actions import creating, describing, hosts, keeping, policies
 from provisioner.sandboxes.api import examples
 from provisioner.sandboxes.api.shapes import (
     P4dVersionSaveSerializer,
@@ -96,7 +96,7 @@ class SandboxViewSet(ApiViewSet):
         host = chosen(
             SandboxHost.objects.all(), word="host", id_or_name=asked.pop("host")
         )
-        sandbox = actions.sandbox_create(
+        sandbox = creating.sandbox_create(
             by=self.user, server=server, host=host, version=version, **asked
         )
         return self.shown_now(sandbox, status=202, at="sandbox-detail")
@@ -113,7 +113,7 @@ class SandboxViewSet(ApiViewSet):
     def extend(self, request: Request, pk: int) -> Response:
         sandbox = self.get_object()
         asked = self.read_body(SandboxExtendSerializer)
-        actions.sandbox_extend(by=self.user, sandbox=sandbox, **asked)
+        keeping.sandbox_extend(by=self.user, sandbox=sandbox, **asked)
         return self.shown_now(sandbox)
 
     @described(
@@ -129,7 +129,7 @@ class SandboxViewSet(ApiViewSet):
     @action(methods=["post"], detail=True)
     def retire(self, request: Request, pk: int) -> Response:
         sandbox, asked = self.get_object(), self.read_body(SandboxRetireSerializer)
-        operation = actions.sandbox_retire(by=self.user, sandbox=sandbox, **asked)
+        operation = keeping.sandbox_retire(by=self.user, sandbox=sandbox, **asked)
         return operation_answer(request, operation)
 
     @described(
@@ -142,7 +142,7 @@ class SandboxViewSet(ApiViewSet):
     )
     @action(methods=["post"], detail=True)
     def start(self, request: Request, pk: int) -> Response:
-        operation = actions.sandbox_start(by=self.user, sandbox=self.get_object())
+        operation = keeping.sandbox_start(by=self.user, sandbox=self.get_object())
         return operation_answer(request, operation)
 
     @described(
@@ -155,7 +155,7 @@ class SandboxViewSet(ApiViewSet):
     )
     @action(methods=["post"], detail=True)
     def retry(self, request: Request, pk: int) -> Response:
-        operation = actions.sandbox_retry(by=self.user, sandbox=self.get_object())
+        operation = keeping.sandbox_retry(by=self.user, sandbox=self.get_object())
         return operation_answer(request, operation)
 
 
@@ -197,7 +197,7 @@ class ServerVolumesViewSet(ApiViewSet):
             id_or_name=asked.pop("server"),
         )
         site = chosen(Site.objects.all(), word="site", id_or_name=asked.pop("site"))
-        volumes = actions.server_volumes_save(
+        volumes = describing.server_volumes_save(
             by=self.user, server=server, site=site, **asked
         )
         return self.shown_now(volumes)
@@ -231,7 +231,7 @@ class P4dVersionViewSet(ApiViewSet):
     def create(self, request: Request) -> Response:
         permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(P4dVersionSaveSerializer)
-        return self.shown(actions.p4d_version_save(by=self.user, **asked))
+        return self.shown(hosts.p4d_version_save(by=self.user, **asked))
 
     @described(
         "Offer a version no more",
@@ -243,7 +243,7 @@ class P4dVersionViewSet(ApiViewSet):
     )
     def destroy(self, request: Request, pk: int) -> Response:
         permissions.require(permissions.can_administer(self.user))
-        actions.p4d_version_delete(by=self.user, version=self.get_object())
+        hosts.p4d_version_delete(by=self.user, version=self.get_object())
         return Response(status=204)
 
 
@@ -276,7 +276,7 @@ class SandboxHostViewSet(ApiViewSet):
         permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(SandboxHostSaveSerializer)
         site = chosen(Site.objects.all(), word="site", id_or_name=asked.pop("site"))
-        host = actions.sandbox_host_save(by=self.user, site=site, **asked)
+        host = hosts.sandbox_host_save(by=self.user, site=site, **asked)
         return self.shown_now(host)
 
     @described(
@@ -289,7 +289,7 @@ class SandboxHostViewSet(ApiViewSet):
     )
     def destroy(self, request: Request, pk: int) -> Response:
         permissions.require(permissions.can_administer(self.user))
-        actions.sandbox_host_delete(by=self.user, host=self.get_object())
+        hosts.sandbox_host_delete(by=self.user, host=self.get_object())
         return Response(status=204)
 
 
@@ -322,7 +322,9 @@ class SandboxPolicyViewSet(ApiViewSet):
         permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(SandboxPolicySaveSerializer)
         team = chosen(Team.objects.all(), word="team", id_or_name=asked.pop("team"))
-        return self.shown(actions.sandbox_policy_save(by=self.user, team=team, **asked))
+        return self.shown(
+            policies.sandbox_policy_save(by=self.user, team=team, **asked)
+        )
 
     @described(
         "Let the people of a team have no more sandboxes",
@@ -334,5 +336,5 @@ class SandboxPolicyViewSet(ApiViewSet):
     )
     def destroy(self, request: Request, pk: int) -> Response:
         permissions.require(permissions.can_administer(self.user))
-        actions.sandbox_policy_delete(by=self.user, policy=self.get_object())
+        policies.sandbox_policy_delete(by=self.user, policy=self.get_object())
         return Response(status=204)
