@@ -10,16 +10,19 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, LiteralString
 
 from django.conf import settings
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.postgresql.client import DatabaseClient
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
-from psycopg import Connection, sql
+from psycopg import sql
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
@@ -28,18 +31,6 @@ from provisioner.embedded_postgres.base import PROGRAMS
 from provisioner.lib import clocks
 from provisioner.workspaces.models import Workspace
 
-# What PostgreSQL's programs take besides the password, which no process list may show.
-PASSED_ON = {
-    "host": "PGHOST",
-    "port": "PGPORT",
-    "user": "PGUSER",
-    "password": "PGPASSWORD",
-    "dbname": "PGDATABASE",
-    "sslmode": "PGSSLMODE",
-    "sslrootcert": "PGSSLROOTCERT",
-    "sslcert": "PGSSLCERT",
-    "sslkey": "PGSSLKEY",
-}
 COUNTED: dict[str, type[Model]] = {
     "accounts": User,
     "templates": Template,
@@ -87,7 +78,8 @@ def back_up(path: Path) -> None:
     part = path.with_name(f"{path.name}.part")
     part.touch(mode=0o600)
     try:
-        _run("pg_dump", "--format=custom", "--file", str(part))
+        database = str(connection.settings_dict["NAME"])
+        _run("pg_dump", "--format=custom", "--file", str(part), "--dbname", database)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -101,11 +93,11 @@ def drill(dump: Path) -> Drill:
     started = clocks.database_now()
     with _scratch_database() as name:
         _restore(dump, name)
-        with _connected_to(name) as restored:
+        with closing(_database(name)) as restored:
             return _compared(restored, started=started)
 
 
-def _compared(restored: Connection[Any], *, started: dt.datetime) -> Drill:
+def _compared(restored: BaseDatabaseWrapper, *, started: dt.datetime) -> Drill:
     [(newest_at,)] = _rows(restored, "SELECT max(at) FROM {}", Event)
     known = {tag for (tag,) in _rows(restored, "SELECT tag FROM {}", Workspace)}
     current = Workspace.objects.exclude(state=Workspace.State.RETIRED).order_by("pk")
@@ -113,7 +105,7 @@ def _compared(restored: Connection[Any], *, started: dt.datetime) -> Drill:
     apps = {app for app, _ in ours}
     applied = {
         (app, name)
-        for app, name in restored.execute("SELECT app, name FROM django_migrations")
+        for app, name in MigrationRecorder(restored).applied_migrations()
         if app in apps
     }
     now = clocks.database_now()
@@ -138,10 +130,13 @@ def _compared(restored: Connection[Any], *, started: dt.datetime) -> Drill:
 
 
 def _rows(
-    restored: Connection[Any], query: LiteralString, model: type[Model]
+    restored: BaseDatabaseWrapper, query: LiteralString, model: type[Model]
 ) -> list[Any]:
     table = sql.Identifier(model._meta.db_table)
-    return restored.execute(sql.SQL(query).format(table)).fetchall()
+    with restored.cursor() as cursor:
+        cursor.execute(sql.SQL(query).format(table))
+        rows: list[Any] = cursor.fetchall()
+    return rows
 
 
 def _names(migrations: set[tuple[str, str]]) -> list[str]:
@@ -173,13 +168,19 @@ def _restore(dump: Path, name: str) -> None:
 
 
 def _run(name: str, *arguments: str) -> None:
-    """Run a program of PostgreSQL at our server and database.
+    """Run a program of PostgreSQL at our server.
+
+    Django knows its options, and passes no password where a process list shows it.
 
     Raises: BackupFailed.
     """
-    ran = subprocess.run(  # noqa: S603 - PostgreSQL's own, without a shell
-        [_find_program(name), *arguments],
-        env={"PATH": os.defpath, **_libpq_variables()},
+    connection.ensure_connection()  # the embedded server says where it is then
+    [_, *where, _], variables = DatabaseClient.settings_to_cmd_args_env(
+        connection.settings_dict, []
+    )
+    ran = subprocess.run(
+        [_find_program(name), *where, *arguments],
+        env={"PATH": os.defpath, **(variables or {})},
         capture_output=True,
         text=True,
         check=False,
@@ -202,19 +203,9 @@ def _find_program(name: str) -> str:
     return found
 
 
-def _libpq_variables() -> dict[str, str]:
-    """Return how PostgreSQL's programs reach our server."""
-    params = connection.get_connection_params()
-    return {
-        variable: str(params[name])
-        for name, variable in PASSED_ON.items()
-        if params.get(name)
-    }
-
-
-@contextmanager
-def _connected_to(name: str) -> Iterator[Connection[Any]]:
-    params = connection.get_connection_params()
-    known = {key: params[key] for key in PASSED_ON if key in params}
-    with Connection.connect(**{**known, "dbname": name}) as restored:
-        yield restored
+def _database(name: str) -> BaseDatabaseWrapper:
+    """Return a connection of its own to another database of our server."""
+    other = connection.copy()
+    other.settings_dict["NAME"] = name
+    other.settings_dict["OPTIONS"].pop("pool", None)
+    return other
