@@ -35,7 +35,7 @@ class Lab:
     def __init__(self, root: Path) -> None:
         """Start it on a btrfs image in `root`."""
         command = [sys.executable, "-m", "provisioner.lab.ontap", "--root", str(root)]
-        self.process = subprocess.Popen(  # noqa: S603 - our own program
+        self.process = subprocess.Popen(
             [*command, "--btrfs", "6GB"],
             stdout=subprocess.PIPE,
             cwd=REPOSITORY,
@@ -217,7 +217,7 @@ def run(root: Path) -> None:
     finally:
         lab.stop()
         command = [sys.executable, "-m", "provisioner.lab.ontap", "--forget"]
-        subprocess.run(  # noqa: S603 - as above
+        subprocess.run(
             [*command, "--root", str(root)], cwd=REPOSITORY, timeout=60, check=True
         )
 

@@ -54,7 +54,7 @@ class Lab:
         """Start it below `root`."""
         self.root = root
         command = [sys.executable, "-m", "provisioner.lab.perforce", "-r", str(root)]
-        self.process = subprocess.Popen(  # noqa: S603 - our own program
+        self.process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -356,7 +356,7 @@ def serve_pump(root: str, kind: str, count: str) -> None:
 def running_pump(root: Path, *, kind: str, count: int) -> Iterator[int]:
     """Run the pump in a process of its own; yield its port."""
     command = [sys.executable, __file__, "--pump", str(root), kind, str(count)]
-    with subprocess.Popen(  # noqa: S603 - our own program
+    with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None

@@ -163,7 +163,7 @@ def run_pipe(commands: list[list[str]]) -> None:
         for number, command in enumerate(commands):
             is_last = number == len(commands) - 1
             processes.append(
-                subprocess.Popen(  # noqa: S603
+                subprocess.Popen(
                     command,
                     cwd=PROJECT,
                     stdin=processes[-1].stdout if processes else None,
@@ -213,7 +213,7 @@ def run(*command: str) -> None:
 
 def output(*command: str) -> bytes:
     """Return what a command prints that has to succeed."""
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout  # noqa: S603
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
 
 
 def best_of(

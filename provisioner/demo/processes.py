@@ -77,7 +77,7 @@ def started_anew(
     """Start a command as a new program, which ends with its parent."""
     with log_path.open("ab") as log:
         stdout: IO[bytes] | int = subprocess.PIPE if reads_output else log
-        return subprocess.Popen(  # noqa: S603 - our own commands
+        return subprocess.Popen(
             list(command),
             cwd=settings.BASE_DIR,
             env=environment,

@@ -104,7 +104,7 @@ class Nursery:
         self._lock = threading.Lock()
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - our own module
+            self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__, runner, *modules],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,

@@ -252,7 +252,7 @@ class P4d:
         require_leave()
         is_root = os.geteuid() == 0
         try:
-            process = subprocess.Popen(  # noqa: S603 - an administrator named it
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -249,7 +249,7 @@ def start(
             file.write(json.dumps(line).encode() + b"\n")
         file.flush()
         file.seek(0)
-        return subprocess.Popen(  # noqa: S603 - our own module
+        return subprocess.Popen(
             [
                 *bare_command("provisioner.gateways.hosts.rescues"),
                 str(file.fileno()),

@@ -176,7 +176,7 @@ def _run(*command: str) -> str:
     Raises: Unreachable if it does not end in time, Refused if it cannot be started.
     """
     try:
-        process = subprocess.Popen(  # noqa: S603 - an operator's setting, and umount
+        process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

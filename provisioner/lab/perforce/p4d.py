@@ -339,7 +339,7 @@ def _start_in_background(words: Sequence[str]) -> int:
     """Start the server in a session of its own, and end once it listens."""
     arguments = [word for word in words if word != "-d"]
     command = [sys.executable, "-B", "-m", "provisioner.lab.perforce.p4d", *arguments]
-    started = subprocess.Popen(  # noqa: S603 - ourselves
+    started = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

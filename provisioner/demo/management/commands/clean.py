@@ -33,7 +33,7 @@ class Command(BaseCommand):
         _unmount_below(var, but=lab / "data")
         if lab.exists():
             # It knows its own images and subvolumes best.
-            subprocess.run(  # noqa: S603
+            subprocess.run(
                 [
                     sys.executable,
                     "-m",
@@ -58,7 +58,7 @@ def _unmount_below(directory: Path, *, but: Path | None = None) -> None:
     """
     for mount in _mounts_below(directory):
         if mount != str(but):
-            subprocess.run(  # noqa: S603
+            subprocess.run(
                 ["umount", mount],  # noqa: S607
                 check=False,
                 timeout=UNMOUNT_WITHIN_SECONDS,

@@ -146,7 +146,7 @@ class Command(BaseCommand):
         command += [*_kind(options), "-jr", str(checkpoint.resolve())]
         if depots is not None:
             command += ["--depots", str(depots.resolve())]
-        done = subprocess.run(  # noqa: S603 - our own command
+        done = subprocess.run(
             command, cwd=settings.BASE_DIR, capture_output=True, text=True, check=False
         )
         if done.returncode:

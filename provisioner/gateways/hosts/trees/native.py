@@ -98,7 +98,7 @@ def _is_trusted(path: Path) -> bool:
 
 
 def _run(command: list[str], *, status: int) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != status:
         raise BuildFailed(f"{' '.join(command)} failed: {done.stderr.strip()}")
 

@@ -193,7 +193,7 @@ def _walking(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a walk; kill it at the end. Its stderr is ours, for bugs."""
     try:
-        process = subprocess.Popen(  # noqa: S603 - our own module or what `build` made
+        process = subprocess.Popen(
             [*_command(walker), str(silent_seconds()), *map(str, order)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -50,7 +50,7 @@ def _run(*command: str) -> None:
 
     Raises: OSError with its output.
     """
-    result = subprocess.run(  # noqa: S603 - fixed programs, our own paths
+    result = subprocess.run(
         command, capture_output=True, text=True, timeout=_SECONDS, check=False
     )
     if result.returncode != 0:
