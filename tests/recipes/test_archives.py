@@ -9,11 +9,23 @@ from django.test import Client
 
 from provisioner.audit_log.models import Event
 from provisioner.demo import depot
-from provisioner.recipes.models import DamagedFile, Verification, VerifiedDepot
+from provisioner.engine import states
+from provisioner.engine.models import Step
+from provisioner.engine.starting import start_operation
+from provisioner.gateways.perforce.types import DamagedRevision
+from provisioner.recipes.models import (
+    MOST_LISTED,
+    DamagedFile,
+    Verification,
+    VerifiedDepot,
+)
 from provisioner.recipes.queries import servers_with_damage
+from provisioner.recipes.steps.archives import FoundDamage
 from provisioner.sandboxes.actions.keeping import sandbox_retry
-from provisioner.sandboxes.models import Sandbox
+from provisioner.sandboxes.models import Sandbox, SandboxOperation
+from provisioner.sandboxes.steps.run import SandboxRun
 from provisioner.sites.models import PerforceServer
+from tests.support.factories import SandboxFactory
 from tests.support.jobs import settle
 from tests.support.sandboxes import SandboxScene, admin_user_row, sandbox_scene
 
@@ -76,7 +88,7 @@ def test_what_is_lost_or_damaged_is_found_and_outlives_the_sandbox(
     page = client.get(where).text
     assert "//depot/one.txt" in page
     answer = client.get(f"{where}?as=csv")
-    body = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    body = answer.getvalue().decode()
     assert "//depot/two.txt" in body
     assert "1 damaged, 1 lost" in client.get(f"/sandboxes/{sandbox.pk}/").text
     assert "1 damaged, 1 lost" in client.get(f"/perforce/{scene.server.pk}/").text
@@ -84,12 +96,11 @@ def test_what_is_lost_or_damaged_is_found_and_outlives_the_sandbox(
 
 @pytest.mark.parametrize("was_done", [True, False])
 def test_depots_that_were_done_are_kept_and_others_done_again(
-    sandbox_scene: SandboxScene, monkeypatch: pytest.MonkeyPatch, was_done: bool
+    sandbox_scene: SandboxScene, was_done: bool
 ) -> None:
     scene = sandbox_scene
     damage(scene, "one.txt", None)
     damage(scene, "two.txt", None)
-    monkeypatch.setattr("provisioner.recipes.steps.archives.MOST_LISTED", 1)
     sandbox = scene.create(purpose=Sandbox.Purpose.VERIFY)
     half = VerifiedDepot.objects.create(
         verification=Verification.objects.create(sandbox=sandbox),
@@ -107,8 +118,41 @@ def test_depots_that_were_done_are_kept_and_others_done_again(
     assert sandbox.state == Sandbox.State.RETIRED, sandbox.status_message
     row = VerifiedDepot.objects.get()
     assert (row.bad, row.missing) == ((9, 0) if was_done else (0, 2))
-    listed = DamagedFile.objects.get()
-    assert listed.status == ("bad" if was_done else "missing")
+    listed = set(DamagedFile.objects.values_list("path", "status"))
+    found = {("//depot/one.txt", "missing"), ("//depot/two.txt", "missing")}
+    assert listed == ({("//depot/stale", "bad")} if was_done else found)
+
+
+def test_of_many_damaged_revisions_all_are_counted_and_the_first_listed() -> None:
+    sandbox = SandboxFactory.create()
+    operation = start_operation(
+        SandboxOperation.CREATE, about=sandbox, by=sandbox.owner
+    )
+    [step, *_] = operation.steps.all()
+    states.start_step(step)
+    run = SandboxRun(Step.objects.select_related("operation__subject").get(pk=step.pk))
+    depot = VerifiedDepot.objects.create(
+        verification=Verification.objects.create(sandbox=sandbox),
+        name="depot",
+        kind="local",
+    )
+    found = FoundDamage(run, depot)
+    for number in range(1, MOST_LISTED + 2):
+        found.take(
+            DamagedRevision(
+                path="//depot/a",
+                revision=number,
+                change=number,
+                action="edit",
+                type="text",
+                status="BAD",
+            )
+        )
+    found.write()
+
+    depot.refresh_from_db()
+    assert (depot.bad, depot.missing) == (MOST_LISTED + 1, 0)
+    assert depot.listed == DamagedFile.objects.count() == MOST_LISTED
 
 
 def test_an_account_that_may_not_is_refused_by_name(

@@ -13,11 +13,9 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.system import system_user
 from provisioner.engine.models import Operation
-from provisioner.engine.workers import AliveWorker
 from provisioner.insight.models import ServerConfiguration
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
-from provisioner.sandboxes import queries
 from provisioner.sandboxes.actions import creating, describing, hosts, keeping, policies
 from provisioner.sandboxes.models import (
     P4dVersion,
@@ -35,6 +33,7 @@ from tests.support.factories import (
     SiteFactory,
     UserFactory,
 )
+from tests.support.workers import start_worker
 
 pytestmark = pytest.mark.django_db
 
@@ -257,19 +256,12 @@ def test_a_stopped_server_is_started_again_by_its_owner(
 
 
 def test_a_host_that_answers_is_not_left_out(
-    as_admin: Client, monkeypatch: pytest.MonkeyPatch
+    as_admin: Client,
 ) -> None:
     sandbox = SandboxFactory.create()
     where = f"/sandboxes/{sandbox.pk}/retire/"
     assert "Without its host" in as_admin.get(where).text
-    worker = AliveWorker(
-        host="h",
-        process_id=1,
-        queues=[sandbox.host.queue],
-        started_at=clocks.database_now(),
-        heard_at=clocks.database_now(),
-    )
-    monkeypatch.setattr(queries, "alive_workers", lambda: [worker])
+    start_worker(sandbox.host.name, sandbox.host.queue)
 
     assert "Without its host" not in as_admin.get(where).text
     refused = as_admin.post(where, {"without_host": "on"})

@@ -85,7 +85,7 @@ def _verify(
         )
     if row.left_out:
         return
-    found = _Found(run, row)
+    found = FoundDamage(run, row)
     began = time.monotonic()
     verify(depot.name, found=found.take)
     found.write()
@@ -93,7 +93,7 @@ def _verify(
         VerifiedDepot.objects.filter(pk=row.pk).update(seconds=time.monotonic() - began)
 
 
-class _Found:
+class FoundDamage:
     """Counts and lists what is damaged in a depot, some rows at a time."""
 
     def __init__(self, run: SandboxRun, depot: VerifiedDepot) -> None:
