@@ -15,12 +15,13 @@ from provisioner.insight.api.views import (
     ProgramReleaseViewSet,
     ProgramUseViewSet,
 )
-from provisioner.web.navigation import Place, Section, administrators, register
+from provisioner.web.navigation import Group, Place, Section, administrators, register
 
 register(
     Place(
         title="Processes",
         section=Section.PERFORCE,
+        group=Group.LOAD,
         url_name="process-list",
         covers=("process-",),
         rank=60,
@@ -29,6 +30,7 @@ register(
     Place(
         title="Orphans",
         section=Section.PERFORCE,
+        group=Group.LOAD,
         url_name="orphan-list",
         covers=("orphan-",),
         rank=61,
@@ -37,24 +39,26 @@ register(
     Place(
         title="Programs",
         section=Section.PERFORCE,
+        group=Group.PROGRAMS,
         url_name="program-list",
         covers=("program-",),
-        rank=62,
+        rank=57,
         is_for=administrators,
     ),
     Place(
         title="Clients",
         section=Section.PERFORCE,
+        group=Group.PROGRAMS,
         url_name="advice-list",
         covers=("advice-",),
-        rank=69,
+        rank=58,
         is_for=administrators,
     ),
     Place(
         title="Configuration",
         section=Section.PERFORCE,
         url_name="configuration-list",
-        rank=70,
+        rank=54,
         is_for=administrators,
     ),
 )

@@ -14,23 +14,25 @@ from provisioner.probes.api.views import (
     ProbeWeekViewSet,
     ReportMailViewSet,
 )
-from provisioner.web.navigation import Place, Section, administrators, register
+from provisioner.web.navigation import Group, Place, Section, administrators, register
 
 register(
     Place(
         title="Probes",
         section=Section.PERFORCE,
+        group=Group.MEASUREMENTS,
         url_name="probe-list",
         covers=("probe-",),
-        rank=63,
+        rank=70,
         is_for=administrators,
     ),
     Place(
         title="Did it help?",
         section=Section.PERFORCE,
+        group=Group.MEASUREMENTS,
         url_name="comparison",
         covers=("moment-",),
-        rank=64,
+        rank=71,
         is_for=administrators,
     ),
 )

@@ -8,15 +8,16 @@ from provisioner.api.routes import Route
 from provisioner.qualification import views
 from provisioner.qualification.api.views import QualificationRunViewSet
 from provisioner.qualification.queries import may_measure
-from provisioner.web.navigation import Place, Section, register
+from provisioner.web.navigation import Group, Place, Section, register
 
 register(
     Place(
         title="Qualification",
         section=Section.PERFORCE,
+        group=Group.MEASUREMENTS,
         url_name="qualification-list",
         covers=("qualification-",),
-        rank=70,
+        rank=72,
         is_for=may_measure,
     )
 )

@@ -12,23 +12,25 @@ from provisioner.recipes.api.views import (
     VerificationViewSet,
 )
 from provisioner.sandboxes.queries import may_have_sandboxes
-from provisioner.web.navigation import Place, Section, administrators, register
+from provisioner.web.navigation import Group, Place, Section, administrators, register
 
 register(
     Place(
         title="Checkpoints",
         section=Section.PERFORCE,
+        group=Group.SANDBOXES,
         url_name="checkpoint-list",
         covers=("checkpoint-",),
-        rank=70,
+        rank=81,
         is_for=administrators,
     ),
     Place(
         title="Verified archives",
         section=Section.PERFORCE,
+        group=Group.SANDBOXES,
         url_name="verification-list",
         covers=("verification-",),
-        rank=71,
+        rank=82,
         is_for=may_have_sandboxes,
     ),
 )

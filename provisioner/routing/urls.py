@@ -7,7 +7,7 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.routing import views
 from provisioner.routing.api import RoutingRuleViewSet, TrafficViewSet
-from provisioner.web.navigation import Place, Section, administrators, register
+from provisioner.web.navigation import Group, Place, Section, administrators, register
 
 register(
     Place(
@@ -21,8 +21,9 @@ register(
     Place(
         title="Load moved",
         section=Section.PERFORCE,
+        group=Group.LOAD,
         url_name="traffic-list",
-        rank=56,
+        rank=66,
         is_for=administrators,
     ),
 )

@@ -14,15 +14,16 @@ from provisioner.sandboxes.api.views import (
     ServerVolumesViewSet,
 )
 from provisioner.sandboxes.queries import may_have_sandboxes
-from provisioner.web.navigation import Place, Section, register
+from provisioner.web.navigation import Group, Place, Section, register
 
 register(
     Place(
         title="Sandboxes",
         section=Section.PERFORCE,
+        group=Group.SANDBOXES,
         url_name="sandbox-list",
         covers=("sandbox-", "server-volumes", "p4d-version-"),
-        rank=69,
+        rank=80,
         is_for=may_have_sandboxes,
     )
 )

@@ -18,38 +18,42 @@ from provisioner.server_log.api.views import (
     ServerLogViewSet,
     TableUseViewSet,
 )
-from provisioner.web.navigation import Place, Section, administrators, register
+from provisioner.web.navigation import Group, Place, Section, administrators, register
 
 register(
     Place(
         title="Server load",
         section=Section.PERFORCE,
+        group=Group.LOAD,
         url_name="server-load",
         covers=("server-load-", "server-table-use-"),
-        rank=65,
+        rank=62,
         is_for=administrators,
     ),
     Place(
         title="Server commands",
         section=Section.PERFORCE,
+        group=Group.LOAD,
         url_name="server-command-list",
         covers=("server-command-",),
-        rank=66,
+        rank=63,
         is_for=administrators,
     ),
     Place(
         title="Server messages",
         section=Section.PERFORCE,
+        group=Group.LOAD,
         url_name="server-message-list",
-        rank=67,
+        rank=64,
         is_for=administrators,
     ),
     Place(
         title="Server logs",
         section=Section.PERFORCE,
+        group=Group.LOAD,
         url_name="server-log-list",
         covers=("server-log-",),
-        rank=68,
+        rank=65,
         is_for=administrators,
     ),
 )

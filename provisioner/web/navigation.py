@@ -1,4 +1,4 @@
-"""The sidebar: sections, and the places in them.
+"""The sidebar: sections, the places in them, and groups of places where there are many.
 
 Each feature's `urls.py` registers its places. Every page belongs to one of them, by its
 URL name, so that details mark the place that led there.
@@ -35,6 +35,15 @@ class Section(Enum):
         self.icon = icon
 
 
+class Group(Enum):
+    """Places of one section that fold into one line until one of them is open."""
+
+    PROGRAMS = "Programs and clients"
+    LOAD = "Load and logs"
+    MEASUREMENTS = "Measurements"
+    SANDBOXES = "Backup and sandboxes"
+
+
 def everybody(user: User) -> bool:
     return True
 
@@ -48,12 +57,13 @@ class Place:
     """A page in the sidebar, by its URL name.
 
     It also stands for pages whose URL names begin with one of `covers`; of several
-    places the longest match wins, then the first one. `rank` orders a section. `waits`
-    counts what waits there for the person.
+    places the longest match wins, then the first one. `rank` orders a section, and its
+    groups by their first places. `waits` counts what waits there for the person.
     """
 
     title: str
     section: Section
+    group: Group | None = None
     url_name: str
     covers: tuple[str, ...] = ()
     rank: int = 50
@@ -89,30 +99,25 @@ def place_of(url_name: str, places: Sequence[Place]) -> Place | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A link of the sidebar. `current` is as in aria-current: "page", or "true" on its
-    details.
+    """A place of the sidebar, or a section or group with the `places` that it shows.
+
+    `current` is as in aria-current: "page", or "true" on what leads to the page. A
+    section or group links to its first place, and shows all while one of them is open.
     """
 
     title: str
     url: str
     current: str
     waits: int = 0
+    icon: str = ""
+    places: tuple[Link, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """A section of the sidebar; its places show while one of its pages is open."""
-
-    link: Link
-    icon: str
-    places: tuple[Link, ...]
-
-
-def entries(user: User, *, url_name: str) -> list[Entry]:
-    """Return the sidebar for a person on a page."""
+def entries(user: User, *, url_name: str) -> list[Link]:
+    """Return the sections of the sidebar for a person on a page."""
     places = places_for(user)
     here = place_of(url_name, places)
-    by_section: dict[Section, list[Link]] = {}
+    by_section: dict[Section, dict[Group | Place, list[Link]]] = {}
     for place in places:
         current = "" if place is not here else "true"
         link = Link(
@@ -121,23 +126,33 @@ def entries(user: User, *, url_name: str) -> list[Entry]:
             current="page" if current and url_name == place.url_name else current,
             waits=place.waits() if place.waits is not None else 0,
         )
-        by_section.setdefault(place.section, []).append(link)
+        groups = by_section.setdefault(place.section, {})
+        groups.setdefault(place.group or place, []).append(link)
     return [
-        _entry(section, by_section[section])
+        _folded(
+            section.title,
+            [_grouped(group, links) for group, links in by_section[section].items()],
+            icon=section.icon,
+        )
         for section in Section
         if section.icon and section in by_section
     ]
 
 
-def _entry(section: Section, links: Sequence[Link]) -> Entry:
+def _grouped(group: Group | Place, links: Sequence[Link]) -> Link:
+    """Return the line of a group; a place alone needs none."""
+    if isinstance(group, Group) and len(links) > 1:
+        return _folded(group.value, links)
+    return links[0]
+
+
+def _folded(title: str, links: Sequence[Link], *, icon: str = "") -> Link:
     is_open = len(links) > 1 and any(link.current for link in links)
-    return Entry(
-        link=Link(
-            title=section.title,
-            url=links[0].url,
-            current="true" if is_open else links[0].current,
-            waits=0 if is_open else sum(link.waits for link in links),
-        ),
-        icon=section.icon,
+    return Link(
+        title=title,
+        url=links[0].url,
+        current="true" if is_open else links[0].current,
+        waits=0 if is_open else sum(link.waits for link in links),
+        icon=icon,
         places=tuple(links) if is_open else (),
     )

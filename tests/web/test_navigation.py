@@ -55,6 +55,17 @@ def test_an_administrator_has_every_section(as_admin: Client) -> None:
     assert links(as_admin.get("/overview/").text) == sections
 
 
+def test_a_long_section_folds_its_groups(as_admin: Client) -> None:
+    servers = links(as_admin.get("/perforce/").text)
+    probes = links(as_admin.get("/perforce/probes/").text)
+
+    assert "Measurements" in servers
+    assert "Probes" not in servers
+    first = probes.index("Measurements") + 1
+    assert probes[first : first + 2] == ["Probes", "Did it help?"]
+    assert "Programs" not in probes
+
+
 def test_a_developer_has_a_short_one(as_carol: Client) -> None:
     assert links(as_carol.get("/").text) == [
         *("Workspaces", "My workspaces", "Trash", "History"),
@@ -75,14 +86,6 @@ def test_people_of_a_team_have_its_workspaces(alice: User, as_alice: Client) -> 
         ("/sites/new/", [("Storage", "true"), ("Sites", "true")]),
         ("/mirrors/new/", [("Storage", "true"), ("Mirrors", "true")]),
         ("/overview/", [("Overview", "page")]),
-        ("/perforce/programs/", [("Perforce", "true"), ("Programs", "page")]),
-        ("/perforce/programs/releases/", [("Perforce", "true"), ("Programs", "true")]),
-        ("/perforce/orphans/", [("Perforce", "true"), ("Orphans", "page")]),
-        ("/perforce/processes/", [("Perforce", "true"), ("Processes", "page")]),
-        ("/perforce/clients/", [("Perforce", "true"), ("Clients", "page")]),
-        ("/perforce/probes/", [("Perforce", "true"), ("Probes", "page")]),
-        ("/perforce/logs/", [("Perforce", "true"), ("Server logs", "page")]),
-        ("/perforce/moments/", [("Perforce", "true"), ("Did it help?", "true")]),
         (
             "/perforce/configuration/",
             [("Perforce", "true"), ("Configuration", "page")],
@@ -96,6 +99,26 @@ def test_people_of_a_team_have_its_workspaces(alice: User, as_alice: Client) -> 
 def test_a_page_marks_where_it_is(
     address: str, marks: list[tuple[str, str]], as_admin: Client
 ) -> None:
+    assert marked(as_admin.get(address).text) == marks
+
+
+@pytest.mark.parametrize(
+    ("address", "group", "place"),
+    [
+        ("/perforce/programs/", "Programs and clients", ("Programs", "page")),
+        ("/perforce/programs/releases/", "Programs and clients", ("Programs", "true")),
+        ("/perforce/orphans/", "Load and logs", ("Orphans", "page")),
+        ("/perforce/processes/", "Load and logs", ("Processes", "page")),
+        ("/perforce/clients/", "Programs and clients", ("Clients", "page")),
+        ("/perforce/probes/", "Measurements", ("Probes", "page")),
+        ("/perforce/logs/", "Load and logs", ("Server logs", "page")),
+        ("/perforce/moments/", "Measurements", ("Did it help?", "true")),
+    ],
+)
+def test_a_page_of_a_group_marks_it_too(
+    address: str, group: str, place: tuple[str, str], as_admin: Client
+) -> None:
+    marks = [("Perforce", "true"), (group, "true"), place]
     assert marked(as_admin.get(address).text) == marks
 
 

@@ -84,11 +84,11 @@ STATE_ICONS = {
 
 @register.inclusion_tag("components/_sidebar.html", takes_context=True)
 def sidebar(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Render the sections and, of the current one, its places."""
+    """Render the sections and, of the current one, its places and groups."""
     request = context["request"]
     match = request.resolver_match
     url_name = match.url_name or "" if match is not None else ""
-    return {"entries": navigation.entries(request.user, url_name=url_name)}
+    return {"sections": navigation.entries(request.user, url_name=url_name)}
 
 
 @register.simple_tag(takes_context=True)
