@@ -12,6 +12,7 @@ from tests.support.collection import ROOT
 
 
 @pytest.mark.integration
+@pytest.mark.timeout(600)
 def test_a_feature_is_added_in_one_folder() -> None:
     """Its own tests pass in an installation that has it."""
     ended = subprocess.run(

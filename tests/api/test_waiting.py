@@ -28,7 +28,7 @@ def settled_meanwhile(*, after_seconds: float, to: Workspace.State) -> Iterator[
 
     def work() -> None:
         try:
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 60
             under_way = Operation.objects.filter(state=Operation.State.RUNNING)
             while not under_way.exists() and time.monotonic() < deadline:
                 time.sleep(0.01)
@@ -44,7 +44,7 @@ def settled_meanwhile(*, after_seconds: float, to: Workspace.State) -> Iterator[
     try:
         yield
     finally:
-        worker.join(10)
+        worker.join(60)
 
 
 @pytest.fixture

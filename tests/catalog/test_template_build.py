@@ -676,7 +676,7 @@ def test_what_a_killed_build_left_running_is_stopped_before_the_next_sync(
         operation = build(lab_template)
 
         assert step_of(operation, "sync").state == Step.State.FAILED
-        assert left.wait(timeout=5) == -signal.SIGTERM
+        assert left.wait(timeout=60) == -signal.SIGTERM
     lab.break_perforce()
 
 

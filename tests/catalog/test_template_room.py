@@ -54,7 +54,7 @@ def test_no_volume_becomes_smaller_than_what_is_in_it(lab_template: Template) ->
     lab_template.refresh_from_db()
     (lab_template.path / "large").write_bytes(os.urandom(64 * 2**20))
     os.sync()  # usage is what its blocks take
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 60
     while (ontap.get_volume(lab_template.volume_uuid).used_bytes or 0) < 2**26:
         assert time.monotonic() < ends
         time.sleep(0.1)
@@ -82,7 +82,7 @@ def test_what_ontap_had_to_grow_is_not_shrunk(lab_template: Template) -> None:
             address, json={"size": 5 * 2**30, "autosize": {"mode": "grow"}}
         )
         assert answer.status_code == 202
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 60
     while not registry.ontap(site).get_volume(uuid).sizes_itself:
         assert time.monotonic() < ends
         time.sleep(0.1)

@@ -308,7 +308,7 @@ def row_volume(rest: Rest, name: str) -> str:
 
 
 def wait_until_split(rest: Rest, uuid: str) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         row = rest.get(f"/api/storage/volumes/{uuid}", fields="clone")
         if not row["clone"]["is_flexclone"]:
@@ -318,7 +318,7 @@ def wait_until_split(rest: Rest, uuid: str) -> None:
 
 
 def wait_until_idle(rest: Rest) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         row = rest.get("/api/snapmirror/relationships", fields="transfer")
         if row["records"][0]["transfer"]["state"] == "success":

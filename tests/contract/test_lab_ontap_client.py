@@ -399,7 +399,7 @@ def test_snapmirror(client_lab: OntapLab) -> None:
 
 
 def wait_until_mirrored(relationship: SnapmirrorRelationship) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         relationship.get()
         if relationship.transfer.state == "success":
@@ -417,7 +417,7 @@ def test_efficiency(client_lab: OntapLab) -> None:
         (client_lab.mount_root / "v" / name).write_bytes(data)
     volume.efficiency = {"dedupe": "background", "scanner": {"state": "active"}}
     volume.patch(poll=True)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         volume.get(fields="efficiency")
         if volume.efficiency.op_state == "idle":

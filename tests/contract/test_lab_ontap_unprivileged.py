@@ -64,7 +64,7 @@ def ready() -> Iterator[dict[str, Any]]:
         yield {**json.loads(line), "pid": process.pid}
     finally:
         process.terminate()
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
         shutil.rmtree(root)
     assert process.returncode == 0
     assert "continuing without" in said

@@ -76,7 +76,7 @@ pytestmark = [
 ]
 
 STALLED_SECONDS = 1.5
-WITHIN_SECONDS = 90.0
+WITHIN_SECONDS = 180.0
 
 
 def taken_over(step: Step) -> None:

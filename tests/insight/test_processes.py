@@ -109,7 +109,7 @@ def test_a_process_is_ended_and_no_other(
         end_process(ending.pk)  # as after a worker was killed
 
         with pytest.raises(P4Exception, match="monitor terminate"):
-            flush.result(timeout=20)
+            flush.result(timeout=60)
         assert p4.messages[0].msgid == 7500
     assert other.run("info")
 

@@ -33,7 +33,7 @@ Subject = TypeVar(
     "Subject", Workspace, Template, Mirror, WorkspaceCopy, Sandbox, QualificationRun
 )
 
-SETTLED_WITHIN_SECONDS = 30.0
+SETTLED_WITHIN_SECONDS = 90.0
 POLL_EVERY_SECONDS = 0.1
 
 

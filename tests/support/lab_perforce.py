@@ -147,7 +147,7 @@ def following(
         yield replica
 
 
-def eventually(is_so: Callable[[], bool], *, within_seconds: float = 20.0) -> None:
+def eventually(is_so: Callable[[], bool], *, within_seconds: float = 60.0) -> None:
     """Wait until something is so; fail if it does not become so."""
     ends_at = time.monotonic() + within_seconds
     while not is_so():

@@ -11,7 +11,7 @@ import requests
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab, Settings
 
-SECONDS = 10
+SECONDS = 60
 
 
 @dataclass

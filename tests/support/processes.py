@@ -6,7 +6,7 @@ import contextlib
 import time
 from pathlib import Path
 
-GONE_WITHIN_SECONDS = 10.0
+GONE_WITHIN_SECONDS = 60.0
 
 
 def is_alive(pid: int) -> bool:

@@ -125,7 +125,7 @@ def test_nonsense_is_refused(
         body = None
         data = b'{"color": 1}'
     response = rest.session.request(
-        route.method, rest.url(path), data=data, params=query, timeout=10
+        route.method, rest.url(path), data=data, params=query, timeout=60
     )
     if route.path == "/lab/faults":
         rest("DELETE", "/lab/faults")
@@ -221,7 +221,7 @@ def test_nonsense_about_what_is_there_is_refused(
     data = None if route.method == "GET" else json.dumps(body).encode()
     check(
         rest.session.request(
-            route.method, rest.url(path), data=data, params=query, timeout=10
+            route.method, rest.url(path), data=data, params=query, timeout=60
         )
     )
 
@@ -230,18 +230,18 @@ def test_nonsense_about_what_is_there_is_refused(
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_body_or_refused(rest: Rest, data: bytes) -> None:
     url = rest.url("/api/storage/volumes")
-    check(rest.session.post(url, data=data, timeout=10))
+    check(rest.session.post(url, data=data, timeout=60))
 
 
 def test_a_huge_body_is_refused(rest: Rest) -> None:
     url = rest.url("/api/storage/volumes")
-    response = rest.session.post(url, data=b"x" * (2 << 20), timeout=10)
+    response = rest.session.post(url, data=b"x" * (2 << 20), timeout=60)
     assert response.status_code == 413
 
 
 def connect(lab: OntapLab) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=str(lab.ca_file))
-    raw = socket.create_connection(("127.0.0.1", lab.port), timeout=10)
+    raw = socket.create_connection(("127.0.0.1", lab.port), timeout=60)
     return context.wrap_socket(raw, server_hostname="localhost")
 
 
@@ -269,7 +269,7 @@ def test_what_is_no_http_is_answered_or_hung_up_on(lab: OntapLab, data: bytes) -
 
 
 def test_plain_text_on_the_tls_port_is_hung_up_on(lab: OntapLab) -> None:
-    with socket.create_connection(("127.0.0.1", lab.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", lab.port), timeout=60) as client:
         client.sendall(b"GET / HTTP/1.1\r\n\r\n")
         try:
             answer = client.recv(4096)
@@ -281,7 +281,7 @@ def test_plain_text_on_the_tls_port_is_hung_up_on(lab: OntapLab) -> None:
 
 def test_silent_clients_hold_up_nobody(lab: OntapLab) -> None:
     silent = [
-        socket.create_connection(("127.0.0.1", lab.port), timeout=10) for _ in range(40)
+        socket.create_connection(("127.0.0.1", lab.port), timeout=60) for _ in range(40)
     ]
     still_serving(lab)
     for client in silent:

@@ -18,7 +18,7 @@ from tests.support.replaying.traces import Difference, Replay, Trace
 
 _JOBS = "/cluster/jobs/"
 _ENDED = ("success", "failure", "cancelled", "expired")
-_JOB_SECONDS = 30.0
+_JOB_SECONDS = 60.0
 _MADE_BYTES = 64 << 20
 
 
