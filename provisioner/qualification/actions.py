@@ -54,6 +54,10 @@ def run_start(
         else:
             assert server is not None
             site = _of_server(by, server, is_cold=is_cold)
+            if BY_CODE[profile].needs_sandbox:
+                raise refusals.ProfileNeedsASandbox(
+                    profile=BY_CODE[profile].title, server=server.name
+                )
         _require_quiet(sandbox, server)
         run = QualificationRun(
             name=f"{profile} at {(sandbox or server).name}",

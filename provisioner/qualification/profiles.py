@@ -37,7 +37,7 @@ class Profile:
     """What is done, how often, and what is told of it.
 
     `usual` has the parameters that count for it, with the values of its source where
-    that names them.
+    that names them. `needs_sandbox`: p4d itself is run on the host.
     """
 
     code: str
@@ -47,12 +47,15 @@ class Profile:
     phases: tuple[str, ...]
     usual: dict[str, int]
     figures: tuple[Figure, ...]
+    needs_sandbox: bool = False
 
     def figure(self, code: str) -> Figure | None:
         return next((each for each in self.figures if each.code == code), None)
 
 
 ELAPSED = Figure(code="elapsed", title="Elapsed", unit=Unit.SECONDS)
+_FILES = Figure(code="files", title="Files", unit=Unit.NUMBER, is_compared=False)
+_RATE = Figure(code="rate", title="Rate", unit=Unit.MIB_A_SECOND, more_is_better=True)
 _COMMIT = (
     Figure(code="integrate", title="Integrate", unit=Unit.SECONDS),
     Figure(code="compute", title="Compute phase", unit=Unit.SECONDS),
@@ -65,7 +68,7 @@ _COMMIT = (
         unit=Unit.FILES_A_SECOND,
         more_is_better=True,
     ),
-    Figure(code="files", title="Files", unit=Unit.NUMBER, is_compared=False),
+    _FILES,
 )
 
 
@@ -151,15 +154,58 @@ PROFILES = (
         },
         figures=(
             ELAPSED,
-            Figure(
-                code="rate",
-                title="Rate",
-                unit=Unit.MIB_A_SECOND,
-                more_is_better=True,
-            ),
+            _RATE,
             Figure(code="mib", title="Transferred", unit=Unit.MIB, is_compared=False),
-            Figure(code="files", title="Files", unit=Unit.NUMBER, is_compared=False),
+            _FILES,
         ),
+    ),
+    Profile(
+        code="build-load",
+        title="Build load",
+        about="Fifty clients sync everything at the same moment, as the build hosts of "
+        "a large project do.",
+        source="Builds of TiVo with IC Manage, at a Perforce User Conference: fifty "
+        "clients at once, average of five. What they sync is ours.",
+        phases=("sync of all clients",),
+        usual={"files": 7_000, "children": 50, "hosts": 1, "repeats": 5},
+        figures=(
+            Figure(
+                code="client_average",
+                title="Sync of a client, average",
+                unit=Unit.SECONDS,
+            ),
+            Figure(
+                code="client_longest",
+                title="Sync of a client, longest",
+                unit=Unit.SECONDS,
+            ),
+            ELAPSED,
+            _RATE,
+            _FILES,
+        ),
+    ),
+    Profile(
+        code="rim",
+        title="Six phases of RIM",
+        about="Files are locked, a client is populated, a branch is integrated and "
+        "submitted, and the database is checkpointed and rebuilt, one after the other.",
+        source="Research In Motion, Perforce User Conference 2008, names the six. We "
+        "had no copy that says how it measured each, so that is ours.",
+        phases=(
+            *("lock", "populate", "integrate", "submit-integrate"),
+            *("checkpoint", "rebuild"),
+        ),
+        usual={"files": 70_000, "repeats": 5},
+        figures=(
+            Figure(code="lock", title="Lock", unit=Unit.SECONDS),
+            Figure(code="populate", title="Populate", unit=Unit.SECONDS),
+            Figure(code="integrate", title="Integrate", unit=Unit.SECONDS),
+            Figure(code="submit", title="Submit-integrate", unit=Unit.SECONDS),
+            Figure(code="checkpoint", title="Checkpoint", unit=Unit.SECONDS),
+            Figure(code="rebuild", title="Rebuild", unit=Unit.SECONDS),
+            _FILES,
+        ),
+        needs_sandbox=True,
     ),
     Profile(
         code="deltas",

@@ -36,6 +36,14 @@ class ColdNeedsASandbox(ActionRefused):
     field = "is_cold"
 
 
+class ProfileNeedsASandbox(ActionRefused):
+    """The profile {profile} runs p4d itself, on the host of a sandbox. Nothing was
+    run. Measure a sandbox of {server}."""
+
+    code = "profile_needs_a_sandbox"
+    field = "server"
+
+
 class SandboxOutOfReach(ActionRefused):
     """The sandbox {name} answers at {address}, where no other host can reach it.
     Nothing was run. Choose one host."""

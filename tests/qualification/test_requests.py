@@ -47,6 +47,7 @@ def test_what_may_have_people_or_is_not_ready_is_refused_by_name() -> None:
     server.is_scratch = True
     server.save()
     assert code(server=server, is_cold=True) == "cold_needs_a_sandbox"
+    assert code(server=server, profile="rim") == "profile_needs_a_sandbox"
     run_start(by=admin, profile="browse", server=server)
     assert code(server=server) == "already_measured"
     [run] = QualificationRun.objects.all()

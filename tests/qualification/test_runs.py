@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,17 +85,22 @@ def test_every_other_profile_has_its_figures(scratch: SandboxScene) -> None:
         "branchsubmit-edit": {"integrate", "edit", "elapsed", "commit_rate", "files"},
         "browse": {"elapsed", "max_dirs", "max_fstat", "max_filelog", "unique"},
         "sync": {"elapsed", "rate", "mib", "files"},
+        "build-load": {"client_average", "client_longest", "elapsed", "files"},
         "deltas": {"integrate_n", "sync_n"},
     }
     small = {"children": 2, "rounds": 3, "stagger_ms": 0}
     for profile, codes in expected.items():
-        given: dict[str, Any] = small if profile in ("browse", "sync") else {}
+        has_children = profile in ("browse", "sync", "build-load")
+        given: dict[str, Any] = small if has_children else {}
         run = measured(scratch, profile, repeats=1, **given)
 
         figures = values_of(run)
         assert codes <= figures.keys(), (profile, figures)
-        if profile == "sync":
+        if profile in ("sync", "build-load"):
             assert figures["files"][1] == 300
+        if profile == "build-load":
+            average, longest = figures["client_average"][1], figures["client_longest"]
+            assert 0 < average <= longest[1] <= figures["elapsed"][1]
         if profile == "browse":
             assert figures["browses"][1] == 6
             assert "2 children over 1 hosts browsed for" in run.summary
@@ -125,6 +131,30 @@ def test_a_sandbox_is_measured_cold_and_steps_done_again_change_nothing(
         perform_again(step)
     assert values_of(run) == figures
     assert len(scene.changes_at(sandbox.p4port)) == len(before) + 1 + 2
+
+
+@pytest.mark.integration
+def test_six_phases_are_measured_in_a_sandbox_which_keeps_nothing_of_them(
+    sandbox_scene: SandboxScene,
+) -> None:
+    sandbox = sandbox_scene.ready()
+
+    run = run_start(by=sandbox_scene.by, profile="rim", sandbox=sandbox, **SMALL)
+    settle(run)
+
+    assert run.state == QualificationRun.State.DONE, run.status_message
+    figures = values_of(run)
+    phases = ("lock", "populate", "integrate", "submit", "checkpoint", "rebuild")
+    assert {*phases, "files"} == figures.keys()
+    assert all(set(figures[phase]) == {1, 2} for phase in phases)
+    assert set(figures["files"].values()) == {150.0}
+    place = sandbox.volumes.get(places__role="db")
+    root = Path(sandbox_scene.site.path_of(place.junction_path))
+    assert not list(root.rglob("*measured*")) + list(root.rglob(".cloneyard-*"))
+    p4 = sandbox_scene.connected(sandbox.p4port)
+    assert p4.run("opened", "-a") == []
+    assert not [each for each in p4.run("clients") if each["client"][:3] == "cyq"]
+    p4.disconnect()
 
 
 @pytest.mark.integration

@@ -52,12 +52,14 @@ def _on_hosts(row: QualificationRun, repeat: int) -> Figures:
     for code, value in rows.values_list("code", "value"):
         if code == "began":
             found[code] = min(found.get(code, value), value)
-        elif code == "ended":
+        elif code in ("ended", "client_longest"):
             found[code] = max(found.get(code, value), value)
         else:
             found[code] = found.get(code, 0.0) + value
     if "began" in found:
         found["elapsed"] = found["ended"] - found["began"]
+    if "clients" in found:
+        found["client_average"] = found["client_seconds"] / found["clients"]
     if found.get("elapsed") and "mib" in found:
         found["rate"] = found["mib"] / found["elapsed"]
     return found

@@ -10,22 +10,35 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from provisioner.engine.results import StepResult
-from provisioner.engine.step_run import StepRun
 from provisioner.gateways import registry
 from provisioner.gateways.owners import Ids
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.qualification.models import QualificationRun
+from provisioner.sandboxes.models import Sandbox
+from provisioner.sandboxes.steps import SandboxRun
 
 Figures = dict[str, float]
 
 
-class QualificationStep(StepRun):
+class QualificationStep(SandboxRun):
     """One attempt at a step of a run."""
 
     @property
     def row(self) -> QualificationRun:
         row: QualificationRun = self.operation.subject.row
         return row
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The sandbox that is measured, for profiles that need one."""
+        sandbox = self.row.sandbox
+        assert sandbox is not None
+        return sandbox
+
+    @property
+    def work_tag(self) -> str:
+        """What marks directories of this run on the host."""
+        return f"run-{self.row.pk}"
 
     @property
     def perforce(self) -> PerforceGateway:
