@@ -377,6 +377,7 @@ OURS = {
     "Session": "session_key session_data name ip user_agent",
     "DriftCheck": "system status_message",
     "QualificationRun": "name profile state status_code status_message release summary",
+    "PhaseTime": "phase",
     "HostRound": "host token",
     "RunFigure": "code",
     "Bisection": "state status_code status_message",
@@ -623,7 +624,8 @@ TYPED = {
         "reason": "Event.reason",
     },
     "RunForm": {
-        **dict.fromkeys(("profile", "sandbox", "server", "is_cold"), CHOSEN),
+        **dict.fromkeys(("profile", "sandbox", "server", "template"), CHOSEN),
+        "is_cold": CHOSEN,
         "note": "QualificationRun.note",
     },
     "ServerVolumesForm": {"site": CHOSEN, "places": "ServerVolume.path"},
@@ -733,7 +735,7 @@ TYPED = {
     },
     "PatchedProbePlanChangeRequest": {"commands": "ProbePlan.commands"},
     "QualificationRunCreateRequest": {
-        **dict.fromkeys(("profile", "sandbox", "server"), CHOSEN),
+        **dict.fromkeys(("profile", "sandbox", "server", "template"), CHOSEN),
         "note": "QualificationRun.note",
     },
     "SandboxCreateRequest": {

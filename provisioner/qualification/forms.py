@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.qualification.models import BOUNDS, QualificationRun
 from provisioner.qualification.profiles import CHOICES
@@ -14,6 +15,7 @@ from provisioner.qualification.queries import (
     runs_visible_to,
     sandboxes_to_measure,
     servers_to_measure,
+    templates_to_measure,
 )
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sites.models import PerforceServer
@@ -24,7 +26,7 @@ _TITLES = {
     "files": "Files",
     "size": "Bytes of each file",
     "seed": "Seed",
-    "children": "Children on each host",
+    "children": "Children on each host, or workspaces at once at most",
     "hosts": "Hosts",
     "rounds": "Browses of each child",
     "stagger_ms": "Milliseconds between children",
@@ -42,6 +44,13 @@ class RunFilterForm(FilterForm):
     )
 
 
+class TemplateField(forms.ModelChoiceField[Template]):
+    """Templates, with their sites."""
+
+    def label_from_instance(self, obj: Template) -> str:
+        return f"{obj.name} at {obj.site}"
+
+
 class RunForm(AskingForm):
     """What is to be measured; an empty number is the profile's usual one."""
 
@@ -50,14 +59,20 @@ class RunForm(AskingForm):
         Sandbox.objects.none(),
         to_field_name="name",
         required=False,
-        empty_label="None: a server below",
+        empty_label="None",
     )
     server = forms.ModelChoiceField(
         PerforceServer.objects.none(),
         to_field_name="name",
         required=False,
-        empty_label="None: the sandbox above",
+        empty_label="None",
         label="Server marked as scratch",
+    )
+    template = TemplateField(
+        Template.objects.none(),
+        required=False,
+        empty_label="None",
+        help_text="For the profile “Workspaces”. It requests them where people work.",
     )
     is_cold = forms.BooleanField(
         required=False,
@@ -75,6 +90,7 @@ class RunForm(AskingForm):
         for name, rows in (
             ("sandbox", sandboxes_to_measure(by)),
             ("server", servers_to_measure(by)),
+            ("template", templates_to_measure(by)),
         ):
             field = self.fields[name]
             assert isinstance(field, forms.ModelChoiceField)

@@ -10,8 +10,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
 from provisioner.engine.models import HasOperations
-from provisioner.qualification.profiles import BY_CODE, CHOICES, Profile
+from provisioner.qualification.profiles import BY_CODE, CHOICES, Profile, Target
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sites.models import PerforceServer, Site
 
@@ -28,6 +29,8 @@ BOUNDS = {
     "stagger_ms": (0, 60_000),
     "repeats": (1, 100),
 }
+# What says which files are made.
+DATA = ("files", "size", "seed")
 USUAL = {
     **{"files": 7_000, "size": 1_024, "seed": 1, "children": 1, "hosts": 1},
     **{"rounds": 1, "stagger_ms": 0, "repeats": 3},
@@ -45,17 +48,21 @@ def _number(name: str, said: str) -> models.PositiveIntegerField[int, int]:
 
 class QualificationOperation(models.TextChoices):
     RUN = "qualification_run", "Measure a server"
+    PROVE = "qualification_prove", "Check what measured workspaces left"
 
 
 class QualificationRun(HasOperations):
-    """A profile, measured at a sandbox or at a server that is marked as scratch.
+    """A profile, measured at a sandbox, at a server that is marked as scratch, or by
+    workspaces of a template.
 
-    Without a sandbox it is the server itself. `name` says in lists of operations what
-    is measured where. `release` is what the server said it is, and `log_start` where
-    its log ended before anything was measured. `summary` has a sentence a line.
+    Without a sandbox and a template it is the server itself. It waits for its sandbox
+    to be ready, or for the workspaces that it makes. `name` says in lists of operations
+    what is measured where. `release` is what the server said it is, and `log_start`
+    where its log ended before anything was measured. `summary` has a sentence a line.
     """
 
     class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
         RUNNING = "running", "Running"
         DONE = "done", "Done"
         FAILED = "failed", "Failed"
@@ -71,6 +78,9 @@ class QualificationRun(HasOperations):
         null=True,
         blank=True,
         related_name="qualification_runs",
+    )
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="+")
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
@@ -88,6 +98,7 @@ class QualificationRun(HasOperations):
     )
     note = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
+    attempt = models.PositiveIntegerField(default=1, editable=False)
     status_code = models.CharField(max_length=60, blank=True)
     status_message = models.TextField(blank=True)
     release = models.CharField(max_length=200, blank=True)
@@ -103,12 +114,12 @@ class QualificationRun(HasOperations):
         constraints = (
             models.UniqueConstraint(
                 fields=("perforce_server",),
-                condition=Q(state="running", sandbox__isnull=True),
+                condition=Q(state__in=("waiting", "running"), sandbox__isnull=True),
                 name="qualification_run_one_at_a_server",
             ),
             models.UniqueConstraint(
                 fields=("sandbox",),
-                condition=Q(state="running", sandbox__isnull=False),
+                condition=Q(state__in=("waiting", "running"), sandbox__isnull=False),
                 name="qualification_run_one_at_a_sandbox",
             ),
             models.CheckConstraint(
@@ -116,9 +127,9 @@ class QualificationRun(HasOperations):
                 condition=~Q(state="failed") | ~Q(status_code=""),
             ),
             models.CheckConstraint(
-                name="qualification_run_ended_or_running",
-                condition=Q(state="running", ended_at__isnull=True)
-                | (~Q(state="running") & Q(ended_at__isnull=False)),
+                name="qualification_run_ended_or_under_way",
+                condition=Q(state__in=("waiting", "running"), ended_at__isnull=True)
+                | (~Q(state__in=("waiting", "running")) & Q(ended_at__isnull=False)),
             ),
         )
 
@@ -132,9 +143,15 @@ class QualificationRun(HasOperations):
     @property
     def measured_at(self) -> str:
         """The name of what is measured."""
+        if self.template is not None:
+            return f"{self.template.name} at {self.site.name}"
         if self.sandbox is None:
             return self.perforce_server.name
         return f"{self.sandbox.name}, a sandbox of {self.perforce_server.name}"
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in UNDER_WAY
 
     @property
     def own_queue(self) -> str:
@@ -157,8 +174,40 @@ class QualificationRun(HasOperations):
     @property
     def parameters(self) -> list[tuple[str, int]]:
         """The parameters that count for its profile."""
-        names = ("files", "size", "seed", *self.described.usual)
+        data = () if self.described.target == Target.TEMPLATE else DATA
+        names = (*data, *self.described.usual)
         return [(name, getattr(self, name)) for name in dict.fromkeys(names)]
+
+
+UNDER_WAY = (QualificationRun.State.WAITING, QualificationRun.State.RUNNING)
+
+
+class PhaseTime(models.Model):
+    """How long a phase of one workspace took, of so many requested at once.
+
+    `number` counts those of a batch.
+    """
+
+    run = models.ForeignKey(
+        QualificationRun, on_delete=models.CASCADE, related_name="times"
+    )
+    at_once = models.PositiveSmallIntegerField()
+    repeat = models.PositiveSmallIntegerField()
+    number = models.PositiveSmallIntegerField()
+    phase = models.CharField(max_length=20)
+    seconds = models.FloatField()
+
+    class Meta:
+        ordering = ("at_once", "repeat", "number", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("run", "at_once", "repeat", "number", "phase"),
+                name="phase_time_once",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.phase} of workspace {self.number}, {self.at_once} at once"
 
 
 class HostRound(models.Model):

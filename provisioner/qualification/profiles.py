@@ -21,6 +21,14 @@ class Unit(StrEnum):
     NUMBER = ""
 
 
+class Target(StrEnum):
+    """What a profile is measured at."""
+
+    SERVER = "a sandbox, or a server marked as scratch"
+    SANDBOX = "a sandbox"
+    TEMPLATE = "a template"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """A figure of a profile. `is_compared`: two runs are compared by it."""
@@ -37,7 +45,7 @@ class Profile:
     """What is done, how often, and what is told of it.
 
     `usual` has the parameters that count for it, with the values of its source where
-    that names them. `needs_sandbox`: p4d itself is run on the host.
+    that names them.
     """
 
     code: str
@@ -47,7 +55,7 @@ class Profile:
     phases: tuple[str, ...]
     usual: dict[str, int]
     figures: tuple[Figure, ...]
-    needs_sandbox: bool = False
+    target: Target = Target.SERVER
 
     def figure(self, code: str) -> Figure | None:
         return next((each for each in self.figures if each.code == code), None)
@@ -82,6 +90,28 @@ def _rate(command: str) -> Figure:
 
 
 BROWSED = ("dirs", "files", "fstat", "filelog")
+
+# Steps that make a workspace, by their names, and all of it.
+PHASES = {
+    "clone": "Clone",
+    "export": "Export",
+    "mount": "Mount",
+    "owner": "Re-own or chown",
+    "client": "Client",
+    "flush": "Flush",
+    "p4config": ".p4config",
+    "reconcile": "Reconcile",
+    "ready": "Ready",
+}
+READY = "ready"
+# Workspaces that are requested at once, one number after the other.
+LEVELS = (1, 10, 50)
+
+
+def level_figure(phase: str, at_once: int) -> str:
+    """Return the code of the figure of a phase."""
+    return f"{phase}_{at_once}"
+
 
 PROFILES = (
     Profile(
@@ -205,7 +235,7 @@ PROFILES = (
             Figure(code="rebuild", title="Rebuild", unit=Unit.SECONDS),
             _FILES,
         ),
-        needs_sandbox=True,
+        target=Target.SANDBOX,
     ),
     Profile(
         code="deltas",
@@ -218,6 +248,25 @@ PROFILES = (
             Figure(code="integrate_n", title="10 integrate -n", unit=Unit.SECONDS),
             Figure(code="sync_n", title="12 sync -n", unit=Unit.SECONDS),
         ),
+    ),
+    Profile(
+        code="workspaces",
+        title="Workspaces",
+        about="Workspaces of a template are requested 1, 10 and 50 at once, and "
+        "removed again. Each is compared with the depot by reconcile.",
+        source="Ours: what Cloneyard itself does, phase by phase.",
+        phases=tuple(PHASES.values()),
+        usual={"children": 50, "repeats": 3},
+        figures=tuple(
+            Figure(
+                code=level_figure(phase, at_once),
+                title=f"{title}, {at_once} at once",
+                unit=Unit.SECONDS,
+            )
+            for at_once in LEVELS
+            for phase, title in PHASES.items()
+        ),
+        target=Target.TEMPLATE,
     ),
 )
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 
 from provisioner.lib.comparisons import Comparison, Outcome, compare_repeats
 from provisioner.qualification.models import QualificationRun
-from provisioner.qualification.profiles import Figure, Unit
+from provisioner.qualification.profiles import (
+    LEVELS,
+    PHASES,
+    READY,
+    Figure,
+    Target,
+    Unit,
+)
 from provisioner.qualification.published import PUBLISHED, Published, differences
-from provisioner.qualification.queries import values_of
+from provisioner.qualification.queries import (
+    batches_left,
+    phases_of,
+    values_of,
+    workspaces_of,
+)
+from provisioner.workspaces.models import Workspace
 
 _OPPOSITE = {Outcome.BETTER: Outcome.WORSE, Outcome.WORSE: Outcome.BETTER}
 
@@ -69,6 +83,73 @@ def figure_lines(run: QualificationRun) -> list[FigureLine]:
         for figure in run.described.figures
         if figure.code in found
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseLine:
+    """A phase of so many workspaces at once: `figures` of all repeats, in seconds."""
+
+    at_once: int
+    phase: str
+    title: str
+    figures: dict[str, float]
+
+    @property
+    def is_whole(self) -> bool:
+        return self.phase == READY
+
+    @property
+    def number(self) -> str:
+        """How many workspaces were measured."""
+        return f"{self.figures['number']:,}"
+
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """Names and texts of the figures."""
+        return [
+            (title, figure_text(self.figures[name], Unit.SECONDS))
+            for name, title in PHASE_FIGURES.items()
+        ]
+
+
+PHASE_FIGURES = {
+    "average": "Average",
+    "median": "Median",
+    "p95": "p95",
+    "longest": "Longest",
+}
+
+
+def phase_lines(run: QualificationRun) -> list[PhaseLine]:
+    """Return the phases of workspaces that were measured; none of other profiles."""
+    if run.described.target != Target.TEMPLATE:
+        return []
+    found = phases_of(run)
+    return [
+        PhaseLine(at_once=at_once, phase=phase, title=title, figures=figures)
+        for at_once in LEVELS
+        for phase, title in PHASES.items()
+        if (figures := found.get((at_once, phase)))
+    ]
+
+
+def waiting_text(run: QualificationRun) -> str:
+    """Return what a run waits for, as a sentence; "" if it does not wait."""
+    if run.state != QualificationRun.State.WAITING:
+        return ""
+    if run.sandbox is not None:
+        state = run.sandbox.get_state_display().lower()
+        return f"It begins when the sandbox {run.sandbox.name} is ready: {state}."
+    left = next(batches_left(run), None)
+    states = Counter(workspaces_of(run).values_list("state", flat=True))
+    staying = states.total() - states[Workspace.State.RETIRED]
+    if left is None:
+        return f"Every workspace was timed. {staying} are being removed."
+    at_once, repeat = left
+    return (
+        f"{at_once} at once, repeat {repeat} of {run.repeats}: "
+        f"{states[Workspace.State.READY]} of {at_once} ready, {staying} there."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

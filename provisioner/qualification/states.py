@@ -9,15 +9,16 @@ from provisioner.audit_log.actions import record_event
 from provisioner.engine.states import sources_of
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StateChanged
-from provisioner.qualification.models import QualificationRun
+from provisioner.qualification.models import UNDER_WAY, QualificationRun
 
 S = QualificationRun.State
 
 QUALIFICATION_TRANSITIONS: dict[
     QualificationRun.State, tuple[QualificationRun.State, ...]
 ] = {
+    S.WAITING: (S.RUNNING, S.FAILED),
     S.RUNNING: (S.DONE, S.FAILED),
-    S.FAILED: (S.RUNNING,),
+    S.FAILED: (S.WAITING, S.RUNNING),
     S.DONE: (),
 }
 
@@ -34,7 +35,7 @@ def set_run_state(
 
     Raises: StateChanged if the row is in a state that does not lead here.
     """
-    ended_at = None if to == S.RUNNING else clocks.database_now()
+    ended_at = None if to in UNDER_WAY else clocks.database_now()
     with transaction.atomic():
         moved = QualificationRun.objects.filter(
             pk=run.pk, state__in=sources_of(QUALIFICATION_TRANSITIONS, to=to)

@@ -18,7 +18,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.refusals import InvalidRequest
-from provisioner.qualification import actions
+from provisioner.qualification.actions import running
 from provisioner.qualification.forms import CompareForm, RunForm
 from provisioner.qualification.lists import RUNS
 from provisioner.qualification.models import QualificationRun, RunLog
@@ -28,14 +28,17 @@ from provisioner.qualification.queries import (
     runs_visible_to,
     sandboxes_to_measure,
     servers_to_measure,
+    templates_to_measure,
 )
 from provisioner.qualification.reports import (
     compared,
     csv_lines,
     figure_lines,
     not_comparable,
+    phase_lines,
     published_beside,
     unlike,
+    waiting_text,
 )
 from provisioner.web.http import WebRequest, csv_answer, digest, posted
 from provisioner.web.lists.answers import list_answer
@@ -57,10 +60,11 @@ def run_create(request: WebRequest) -> HttpResponse:
     """Choose a profile and what to measure with it."""
     user = request.user
     form = RunForm(posted(request), by=user)
-    if run := form.tried(actions.run_start, by=user):
+    if run := form.tried(running.run_start, by=user):
         return redirect("qualification-detail", run.pk)
-    has_target = sandboxes_to_measure(user).exists() or servers_to_measure(user)
-    context = {"profiles": PROFILES, "has_target": bool(has_target)}
+    targets = (sandboxes_to_measure, servers_to_measure, templates_to_measure)
+    has_target = any(find(user).exists() for find in targets)
+    context = {"profiles": PROFILES, "has_target": has_target}
     return form_page(request, "qualification/create.html", form, **context)
 
 
@@ -73,6 +77,8 @@ def run_detail(request: WebRequest, pk: int) -> HttpResponse:
         **_of_run(run),
         "operations": operations,
         "progress": _progress(operations),
+        "waiting": waiting_text(run),
+        "is_under_way": run.is_under_way,
         "notices": list(_notices(run)),
         "log": RunLog.objects.filter(run=run).defer("data").first(),
         "compare_form": CompareForm(initial={"first": run.pk}),
@@ -85,6 +91,7 @@ def _of_run(run: QualificationRun) -> dict[str, object]:
         "run": run,
         "profile": run.described,
         "figures": figure_lines(run),
+        "phases": phase_lines(run),
         "repeats": range(1, run.repeats + 1),
         "said": run.summary.splitlines(),
         "rounds": run.host_rounds.filter(repeat__gt=0),
@@ -110,8 +117,11 @@ def run_progress(request: WebRequest, pk: int) -> HttpResponse:
     run = _run(request, pk)
     if not request.htmx:
         return redirect("qualification-detail", pk)
+    if waiting := waiting_text(run):
+        context = {"run": run, "waiting": waiting}
+        return render(request, "qualification/_waiting.html", context)
     progress = _progress(_operations(request.user, run))
-    if progress is None:
+    if progress is None or not request.GET.get("said"):
         return HttpResponseClientRefresh()
     has_changed = request.GET.get("said") != digest(progress.announcement)
     context = {"run": run, "progress": progress, "has_changed": has_changed}
@@ -140,7 +150,7 @@ def run_log(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 def run_retry(request: WebRequest, pk: int) -> HttpResponse:
     """Go on with a run that failed."""
-    act = partial(actions.run_retry, by=request.user, run=_run(request, pk))
+    act = partial(running.run_retry, by=request.user, run=_run(request, pk))
     return acted(request, act, "qualification-detail", pk)
 
 

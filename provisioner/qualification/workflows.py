@@ -10,7 +10,7 @@ from django.db.models import Q
 from provisioner.accounts.models import User
 from provisioner.engine import subjects
 from provisioner.engine.models import Operation
-from provisioner.engine.queues import OWN
+from provisioner.engine.queues import OWN, STORAGE
 from provisioner.engine.subjects import Failure, SubjectKind
 from provisioner.engine.workflow import StepSpec, Workflow, register
 from provisioner.qualification.models import (
@@ -24,6 +24,10 @@ from provisioner.qualification.steps.figures import ensure_figures
 from provisioner.qualification.steps.measuring import ensure_measured
 from provisioner.qualification.steps.preparing import ensure_data, ensure_target
 from provisioner.qualification.steps.run import QualificationStep
+from provisioner.qualification.steps.workspaces import (
+    ensure_nothing_left,
+    ensure_workspace_figures,
+)
 
 
 def _has_host(number: int) -> Callable[[Operation], bool]:
@@ -55,6 +59,16 @@ RUN = (
         ensure_figures,
         OWN,
         tuple(spec.name for spec in _HOSTS),
+    ),
+)
+PROVE = (
+    StepSpec("left", "Check that nothing is left", ensure_nothing_left, STORAGE),
+    StepSpec(
+        "figures",
+        "Work out the figures",
+        ensure_workspace_figures,
+        STORAGE,
+        ("left",),
     ),
 )
 
@@ -96,7 +110,8 @@ subjects.register(
     SubjectKind(
         field="qualificationrun",
         rows=lambda: QualificationRun.objects.select_related(
-            "perforce_server", "sandbox__host", "site__perforce_server", "owner"
+            *("perforce_server", "sandbox__host", "template"),
+            *("site__perforce_server", "owner"),
         ),
         visible=_visible_to,
         moving=(QualificationRun.State.RUNNING,),
@@ -104,12 +119,16 @@ subjects.register(
         crumbs="qualification/_crumbs.html",
     )
 )
-register(
-    QualificationOperation.RUN,
-    Workflow(
-        steps=RUN,
-        on_success=_is_done,
-        on_failure=_has_failed,
-        run=QualificationStep,
-    ),
-)
+for _kind, _steps in (
+    (QualificationOperation.RUN, RUN),
+    (QualificationOperation.PROVE, PROVE),
+):
+    register(
+        _kind,
+        Workflow(
+            steps=_steps,
+            on_success=_is_done,
+            on_failure=_has_failed,
+            run=QualificationStep,
+        ),
+    )

@@ -45,6 +45,7 @@ from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import Webhook, WebhookDelivery
 from provisioner.people.actions.tokens import api_token_create
 from provisioner.probes.models import ProbeRun, ProcessCount
+from provisioner.qualification.profiles import PHASES
 from provisioner.recipes.models import CheckpointPlan
 from provisioner.sandboxes.actions.describing import server_volumes_save
 from provisioner.sandboxes.models import P4dVersion, SandboxPolicy
@@ -505,6 +506,21 @@ class Furnished:
             )
             for state, code in (("done", ""), ("failed", "sandbox_not_ready"))
         )
+        self.workspaces_run = QualificationRunFactory.create(
+            profile="workspaces",
+            sandbox=None,
+            template=self.template,
+            children=10,
+            perforce_server=self.template.site.perforce_server,
+            site=self.template.site,
+            owner=self.sandbox.owner,
+            name="workspaces at main",
+        )
+        for at_once in (1, 10):
+            for phase, title in PHASES.items():
+                self.workspaces_run.times.create(
+                    at_once=at_once, repeat=1, number=1, phase=phase, seconds=len(title)
+                )
         for repeat, held in ((1, 4.0), (2, 3.8)):
             for figure, value in (
                 ("integrate", 21.0),

@@ -105,8 +105,10 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
             *((rows.sandbox.pk,), (rows.failed_sandbox.pk,)),
             (rows.stopped_sandbox.pk,),
         ],
-        "qualification-detail": [(rows.run.pk,), (rows.failed_run.pk,)],
-        "qualification-report": [(rows.run.pk,)],
+        "qualification-detail": [
+            *((rows.run.pk,), (rows.failed_run.pk,), (rows.workspaces_run.pk,)),
+        ],
+        "qualification-report": [(rows.run.pk,), (rows.workspaces_run.pk,)],
         "sandbox-extend": [(rows.sandbox.pk,)],
         "sandbox-retire": [(rows.sandbox.pk,)],
         "server-volumes": [(rows.server.pk,)],

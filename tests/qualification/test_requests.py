@@ -7,11 +7,17 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from provisioner.accounts.models import User
 from provisioner.lib.refusals import ActionRefused, InvalidRequest, NotAllowed
 from provisioner.qualification import refusals
-from provisioner.qualification.actions import run_retry, run_start
+from provisioner.qualification.actions.running import run_retry, run_start
 from provisioner.qualification.models import QualificationRun
-from provisioner.qualification.reports import compared, published_beside, unlike
+from provisioner.qualification.reports import (
+    compared,
+    phase_lines,
+    published_beside,
+    unlike,
+)
 from provisioner.qualification.summaries import LogFigures
 from provisioner.sandboxes.models import Sandbox
 from provisioner.server_log.parsing import LogParser
@@ -20,6 +26,7 @@ from tests.support.factories import (
     QualificationRunFactory,
     SandboxFactory,
     SiteFactory,
+    SnapshotFactory,
     UserFactory,
 )
 
@@ -130,6 +137,59 @@ def test_pages_and_csv_tell_a_run() -> None:
     assert lines[1] == f"{run.pk},branchsubmit,1,commit_rate,files/s,15000"
     assert compare.status_code == 409
     assert "There is no run of this number." in compare.text
+
+
+def test_workspaces_are_requested_by_administrators_of_a_complete_account() -> None:
+    snapshot = SnapshotFactory.create()
+    template, admin = snapshot.template, UserFactory.create(is_staff=True)
+    sandbox = SandboxFactory.create(owner=admin)
+
+    def refused(by: User = admin, **given: Any) -> ActionRefused:
+        asked = {"profile": "workspaces", "template": template, **given}
+        with pytest.raises(ActionRefused) as caught:
+            run_start(by=by, **asked)
+        return caught.value
+
+    assert isinstance(refused(by=UserFactory.create()), NotAllowed)
+    assert refused(template=None).field == "template"
+    assert refused(profile="browse").field == "template"
+    assert refused(sandbox=sandbox).field == "server"
+    assert refused(children=7).field == "children"
+    assert refused(is_cold=True).code == "cold_needs_a_sandbox"
+    assert refused(by=UserFactory.create(is_staff=True, uid=None)).code == (
+        "account_incomplete"
+    )
+    run = run_start(by=admin, profile="workspaces", template=template)
+    assert (run.children, run.repeats, run.state) == (50, 3, "waiting")
+    assert refused().code == "already_measured"
+
+
+def test_phases_of_workspaces_are_told_with_number_median_and_p95() -> None:
+    admin, template = (
+        UserFactory.create(is_staff=True),
+        SnapshotFactory.create().template,
+    )
+    run = run_start(by=admin, profile="workspaces", template=template, repeats=1)
+    for number, seconds in enumerate((1.0, 2.0, 3.0, 6.0), start=1):
+        run.times.create(
+            at_once=10, repeat=1, number=number, phase="flush", seconds=seconds
+        )
+    [line] = phase_lines(run)
+
+    page = browser_of(admin).get(reverse("qualification-detail", args=[run.pk]))
+    progress = browser_of(admin).get(
+        reverse("qualification-progress", args=[run.pk]), headers={"HX-Request": "true"}
+    )
+
+    assert [text for _, text in line.cells] == [
+        "3.000 s",
+        "2.500 s",
+        "5.550 s",
+        "6.000 s",
+    ]
+    assert line.number == "4"
+    assert "5.550 s" in page.text
+    assert "1 at once, repeat 1 of 1: 0 of 1 ready, 0 there." in progress.text
 
 
 LOG = """

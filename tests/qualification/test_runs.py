@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from provisioner.lib.refusals import ActionRefused
-from provisioner.qualification.actions import run_retry, run_start
+from provisioner.qualification.actions.running import run_retry, run_start
 from provisioner.qualification.models import HostRound, QualificationRun, RunLog
 from provisioner.qualification.queries import values_of
 from provisioner.sites.models import PerforceServer, Site

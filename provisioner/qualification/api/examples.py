@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.api.examples import answer, refusal, request_body
-from provisioner.engine.api.examples import operation
 from provisioner.qualification.refusals import NotScratch, RunNotFailed
 
 _RUN: dict[str, Any] = {
@@ -13,6 +12,7 @@ _RUN: dict[str, Any] = {
     "profile": "branchsubmit",
     "server": "production",
     "sandbox": "case-4711",
+    "template": None,
     "site": "munich",
     "owner": "admin",
     "files": 70000,
@@ -40,6 +40,7 @@ _RUN: dict[str, Any] = {
             "average": 17960.5,
         }
     ],
+    "phases": [],
     "summary": [
         "Repeat 1: 70,000 files in 4.000 s, by the longest hold of a write lock: "
         "17,500 files/s."
@@ -62,9 +63,7 @@ CREATE = [
 RETRY = [
     answer(
         "Goes on",
-        operation(
-            "qualification_run", state="running", ended_at=None, requested_by="admin"
-        ),
+        _RUN | {"state": "running", "ended_at": None, "figures": [], "summary": []},
         status=202,
     ),
     refusal("Not failed", RunNotFailed(number="12", state="done")),

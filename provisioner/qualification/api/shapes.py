@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from provisioner.api.fields import IdOrName, Number, Text
 from provisioner.qualification.models import BOUNDS, QualificationRun
-from provisioner.qualification.profiles import CHOICES
-from provisioner.qualification.reports import figure_lines
+from provisioner.qualification.profiles import CHOICES, PHASES
+from provisioner.qualification.reports import figure_lines, phase_lines
 
 
 def _number(name: str) -> Number:
@@ -33,6 +34,16 @@ class RunFigureSerializer(serializers.Serializer[Any]):
     average = serializers.FloatField(allow_null=True)
 
 
+class PhaseFiguresSerializer(serializers.Serializer[Any]):
+    at_once = serializers.IntegerField(help_text="Workspaces requested at once.")
+    phase = serializers.ChoiceField(choices=list(PHASES.items()))
+    number = serializers.IntegerField(help_text="Workspaces that were measured.")
+    average = serializers.FloatField(help_text="Seconds, as all of these.")
+    median = serializers.FloatField()
+    p95 = serializers.FloatField()
+    longest = serializers.FloatField()
+
+
 class QualificationRunSerializer(serializers.ModelSerializer[QualificationRun]):
     server = serializers.CharField(source="perforce_server.name")
     sandbox = serializers.CharField(
@@ -41,9 +52,18 @@ class QualificationRunSerializer(serializers.ModelSerializer[QualificationRun]):
         allow_null=True,
         help_text="null: the server itself was measured.",
     )
+    template = serializers.CharField(
+        source="template.name",
+        default=None,
+        allow_null=True,
+        help_text="null: no workspaces were measured.",
+    )
     site = serializers.CharField(source="site.name")
     owner = serializers.CharField(source="owner.username")
     figures = serializers.SerializerMethodField()
+    phases = serializers.SerializerMethodField(
+        help_text="Of workspaces alone: all repeats together."
+    )
     summary = serializers.SerializerMethodField(
         help_text="What the log tells, as sentences."
     )
@@ -55,6 +75,7 @@ class QualificationRunSerializer(serializers.ModelSerializer[QualificationRun]):
             "profile",
             "server",
             "sandbox",
+            "template",
             "site",
             "owner",
             *BOUNDS,
@@ -67,6 +88,7 @@ class QualificationRunSerializer(serializers.ModelSerializer[QualificationRun]):
             "created_at",
             "ended_at",
             "figures",
+            "phases",
             "summary",
         )
         read_only_fields = fields
@@ -84,6 +106,13 @@ class QualificationRunSerializer(serializers.ModelSerializer[QualificationRun]):
         ]
         return [*RunFigureSerializer(lines, many=True).data]
 
+    @extend_schema_field(PhaseFiguresSerializer(many=True))
+    def get_phases(self, run: QualificationRun) -> list[dict[str, Any]]:
+        return [
+            {"at_once": line.at_once, "phase": line.phase, **line.figures}
+            for line in phase_lines(run)
+        ]
+
     def get_summary(self, run: QualificationRun) -> list[str]:
         return run.summary.splitlines()
 
@@ -93,6 +122,9 @@ class QualificationRunCreateSerializer(serializers.Serializer[Any]):
     sandbox = IdOrName(required=False, help_text="One that is ready.")
     server = IdOrName(
         required=False, help_text="One that is marked as scratch, for administrators."
+    )
+    template = IdOrName(
+        required=False, help_text="For the profile “workspaces”, for administrators."
     )
     is_cold = serializers.BooleanField(default=False)
     note = Text(max_length=200, required=False, allow_blank=True)

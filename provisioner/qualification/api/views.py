@@ -10,16 +10,18 @@ from rest_framework.response import Response
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
-from provisioner.engine.api.answers import operation_answer
-from provisioner.engine.api.shapes import OperationSerializer
-from provisioner.qualification import actions
+from provisioner.qualification.actions import running
 from provisioner.qualification.api import examples
 from provisioner.qualification.api.shapes import (
     QualificationRunCreateSerializer,
     QualificationRunSerializer,
 )
 from provisioner.qualification.models import QualificationRun
-from provisioner.qualification.queries import may_measure, runs_visible_to
+from provisioner.qualification.queries import (
+    may_measure,
+    runs_visible_to,
+    templates_to_measure,
+)
 from provisioner.sandboxes.queries import sandboxes_visible_to
 from provisioner.sites.models import PerforceServer
 
@@ -53,8 +55,8 @@ class QualificationRunViewSet(ApiViewSet):
         return self.shown(self.get_object())
 
     @described(
-        "Measure a sandbox or a scratch server",
-        "A sandbox for its owner and administrators, a server for administrators. "
+        "Measure a sandbox, a scratch server, or workspaces of a template",
+        "A sandbox for its owner and administrators, the others for administrators. "
         "Numbers that are left out are the profile's usual ones.",
         body=QualificationRunCreateSerializer,
         ok=QualificationRunSerializer,
@@ -66,7 +68,8 @@ class QualificationRunViewSet(ApiViewSet):
         asked = self.read_body(QualificationRunCreateSerializer)
         permissions.require(may_measure(self.user))
         sandbox, server = asked.pop("sandbox", None), asked.pop("server", None)
-        run = actions.run_start(
+        template = asked.pop("template", None)
+        run = running.run_start(
             by=self.user,
             sandbox=None
             if sandbox is None
@@ -76,6 +79,11 @@ class QualificationRunViewSet(ApiViewSet):
             server=None
             if server is None
             else chosen(PerforceServer.objects.all(), word="server", id_or_name=server),
+            template=None
+            if template is None
+            else chosen(
+                templates_to_measure(self.user), word="template", id_or_name=template
+            ),
             **asked,
         )
         return self.shown_now(run, status=202, at="qualification-run-detail")
@@ -83,12 +91,12 @@ class QualificationRunViewSet(ApiViewSet):
     @described(
         "Go on with a run that failed",
         "For its owner and administrators. Repeats that are complete are kept.",
-        ok=OperationSerializer,
+        ok=QualificationRunSerializer,
         status=202,
         refused=[403, 404, 409],
         examples=examples.RETRY,
     )
     @action(methods=["post"], detail=True)
     def retry(self, request: Request, pk: int) -> Response:
-        operation = actions.run_retry(by=self.user, run=self.get_object())
-        return operation_answer(request, operation)
+        run = running.run_retry(by=self.user, run=self.get_object())
+        return self.shown_now(run, status=202, at="qualification-run-detail")

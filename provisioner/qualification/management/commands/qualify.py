@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from provisioner.accounts.models import User
 from provisioner.lib.refusals import ActionRefused
 from provisioner.qualification.acceptance import Line, accept
-from provisioner.qualification.actions import run_start
+from provisioner.qualification.actions.running import run_start
 from provisioner.qualification.models import QualificationRun
 from provisioner.qualification.profiles import BY_CODE
 from provisioner.qualification.reports import figure_lines
