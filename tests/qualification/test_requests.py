@@ -156,7 +156,7 @@ def test_workspaces_are_requested_by_administrators_of_a_complete_account() -> N
     assert refused(sandbox=sandbox).field == "server"
     assert refused(children=7).field == "children"
     assert refused(is_cold=True).code == "cold_needs_a_sandbox"
-    assert refused(by=UserFactory.create(is_staff=True, uid=None)).code == (
+    assert refused(by=UserFactory.create(is_staff=True, uid=None, gid=None)).code == (
         "account_incomplete"
     )
     run = run_start(by=admin, profile="workspaces", template=template)
