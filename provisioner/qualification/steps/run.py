@@ -15,7 +15,7 @@ from provisioner.gateways.owners import Ids
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.qualification.models import QualificationRun
 from provisioner.sandboxes.models import Sandbox
-from provisioner.sandboxes.steps import SandboxRun
+from provisioner.sandboxes.steps.run import SandboxRun
 
 Figures = dict[str, float]
 
