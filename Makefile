@@ -63,7 +63,7 @@ screenshots: native browser ## The pictures of the README, from a demo
 native: $(READY) # the tree walk of chown and removal, compiled where there is a C compiler
 	@$(BIN)/python -m provisioner.gateways.hosts.trees.native
 
-browser: # a Chromium and btrfs-progs, where we may install them
+browser: # a Chromium, btrfs-progs, systemd and slapd, where we may install them
 	@.ci/system-packages
 
 clean: ## Forget the demo: database, lab, logs

@@ -20,6 +20,7 @@ import django_stubs_ext
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from provisioner.gateways.directory.configuration import BadConfiguration, Directory
 from provisioner.lib.pooling import PooledConnection
 from provisioner.logging import logging_config
 
@@ -96,6 +97,7 @@ INSTALLED_APPS = [
     "provisioner.audit_log",
     "provisioner.accounts",
     "provisioner.maintenance",
+    "provisioner.identities",
     "provisioner.single_sign_on",
     "provisioner.sites",
     "provisioner.engine",
@@ -127,6 +129,7 @@ INSTALLED_APPS = [
     "provisioner.pools",
     "provisioner.workspace_requests",
     "provisioner.people",
+    "provisioner.directory",
     "provisioner.dashboard",
     "provisioner.metrics",
     "provisioner.demo",
@@ -250,7 +253,7 @@ OIDC_UID_CLAIM = env.str("OIDC_UID_CLAIM", default="uidNumber")
 OIDC_GID_CLAIM = env.str("OIDC_GID_CLAIM", default="gidNumber")
 OIDC_LOWEST_UID = env.int("OIDC_LOWEST_UID", default=1000)
 OIDC_ADOPTS_ACCOUNTS = env.bool("OIDC_ADOPTS_ACCOUNTS", default=False)
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = ["provisioner.identities.backends.LocalPasswords"]
 if OIDC_ISSUER:
     if not OIDC_ISSUER.startswith(
         ("https://", "http://localhost:", "http://127.0.0.1:")
@@ -261,6 +264,44 @@ if OIDC_ISSUER:
             "OIDC_ISSUER needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET."
         )
     AUTHENTICATION_BACKENDS.append("provisioner.single_sign_on.backends.SingleSignOn")
+
+# --- sign-in by LDAP and Active Directory
+
+_ldap = {
+    "urls": env.list("LDAP_URLS", default=[]),
+    "kind": env.str("LDAP_KIND", default="openldap"),
+    "name": env.str("LDAP_NAME", default=""),
+    "start_tls": env.bool("LDAP_START_TLS", default=True),
+    "ca_file": env.str("LDAP_CA_FILE", default=""),
+    "bind_dn": env.str("LDAP_BIND_DN", default=""),
+    "bind_password": _secret("LDAP_BIND_PASSWORD"),
+    "direct_bind": env.str("LDAP_DIRECT_BIND", default=""),
+    "user_base": env.str("LDAP_USER_BASE", default=""),
+    "user_filter": env.str("LDAP_USER_FILTER", default=""),
+    "id_attribute": env.str("LDAP_ID_ATTRIBUTE", default=""),
+    "username_attribute": env.str("LDAP_USERNAME_ATTRIBUTE", default=""),
+    "group_base": env.str("LDAP_GROUP_BASE", default=""),
+    "groups": env.str("LDAP_GROUPS", default=""),
+    "follows_nested": env.bool("LDAP_NESTED_GROUPS", default=True),
+    "id_base": env.int("LDAP_ID_BASE", default=0),
+    "timeout_seconds": env.int("LDAP_TIMEOUT_SECONDS", default=5),
+}
+# Distinguished names have commas in them.
+_administrators: str = env.str("LDAP_ADMINISTRATORS", default="")
+LDAP_ADMINISTRATORS = [
+    name.strip() for name in _administrators.split(";") if name.strip()
+]
+LDAP_LOWEST_UID = env.int("LDAP_LOWEST_UID", default=1000)
+LDAP_ADOPTS_ACCOUNTS = env.bool("LDAP_ADOPTS_ACCOUNTS", default=False)
+# How many accounts a nightly sync closes or takes a role from before it asks.
+LDAP_MOST_CLOSED = env.int("LDAP_MOST_CLOSED", default=10)
+DIRECTORY: Directory | None = None
+if _ldap["urls"]:
+    try:
+        DIRECTORY = Directory.of(**_ldap)
+    except BadConfiguration as error:
+        raise ImproperlyConfigured(str(error)) from error
+    AUTHENTICATION_BACKENDS.append("provisioner.directory.backends.DirectoryPasswords")
 
 # --- pages
 
@@ -416,7 +457,10 @@ def site_secret_source(name: str, *, key: str) -> str:
     return ""
 
 
-_SECRETS = ("SECRET_KEY", "DATABASE_URL", "EMAIL_URL", "ONTAP_PASSWORD", "P4PASSWD")
+_SECRETS = (
+    *("SECRET_KEY", "DATABASE_URL", "EMAIL_URL", "ONTAP_PASSWORD", "P4PASSWD"),
+    *("OIDC_CLIENT_SECRET", "LDAP_BIND_PASSWORD"),
+)
 # Files that hold secrets: commands of templates and bisections do not see them.
 SECRET_FILES = [
     path

@@ -159,7 +159,7 @@ def _loopback_only(socket_disabled_beyond_loopback: None) -> None:
 def socket_disabled_beyond_loopback() -> Iterator[None]:
     import pytest_socket
 
-    hosts = ["127.0.0.1", "::1", "localhost"]
+    hosts = ["127.0.0.1", "127.0.0.2", "::1", "localhost"]
     pytest_socket.socket_allow_hosts(hosts, allow_unix_socket=True)
     yield
     pytest_socket._remove_restrictions()

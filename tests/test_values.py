@@ -361,14 +361,14 @@ BY_ACTIONS = {
     "Webhook.events": "one of WebhookEvent",
     "SlotBudget.paused_reason": "pages",
     "Event.reason": "pages",
-    "Identity.issuer": "OIDC_ISSUER",
-    "Identity.subject": "compared alone: a signed token says it",
+    "Identity.issuer": "OIDC_ISSUER, or the domain of LDAP_USER_BASE",
+    "Identity.subject": "compared alone: a signed token or the directory says it",
     "ApiToken.name": "pages: white space becomes one blank",
     "ApiToken.purposes": "one of Workspace.Purpose",
     "User.time_zone": "zoneinfo: accounts/zones.py knows the names",
     "User.password": "hashed by Django",
-    "User.first_name": "pages; single_sign_on/actions.py makes it one line",
-    "User.last_name": "pages; single_sign_on/actions.py makes it one line",
+    "User.first_name": "pages; identities/actions.py makes it one line",
+    "User.last_name": "pages; identities/actions.py makes it one line",
 }
 """Set by people through actions alone, or kept by Django; tested at those."""
 

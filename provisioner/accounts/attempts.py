@@ -85,6 +85,22 @@ class Attempt:
     wider: str
     known: str
 
+    def withdrawn(self) -> None:
+        """Do not count it: no password was wrong."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE accounts_signinattempts SET count = greatest(0, count - 1) "
+                "WHERE key = ANY(%s)",
+                [
+                    list(
+                        {
+                            *(self.name_and_address, self.name_and_wider),
+                            *(self.name, self.address, self.wider),
+                        }
+                    )
+                ],
+            )
+
     def succeeded(self) -> None:
         """Clear the failures of this name and address. Other counts stay."""
         with connection.cursor() as cursor:

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from provisioner.accounts import origin
 from provisioner.accounts.attempts import TooManyAtOnce, TooManyAttempts, begin_attempt
 from provisioner.accounts.models import ApiToken, User
-from provisioner.accounts.refusals import OutOfScope
+from provisioner.accounts.refusals import OutOfScope, SignInRefused
 from provisioner.accounts.throttling import (
     TooManyRequests,
     is_use_noted,
@@ -80,7 +80,11 @@ class PasswordAuthentication(BasicAuthentication):
             attempt = begin_attempt(request and request._request, name=userid)
         except TooManyAttempts as refusal:
             raise Throttled(refusal) from None
-        user, _ = super().authenticate_credentials(userid, password, request)
+        try:
+            user, _ = super().authenticate_credentials(userid, password, request)
+        except SignInRefused:
+            attempt.withdrawn()
+            raise
         attempt.succeeded()
         assert isinstance(user, User)
         origin.signed_in(user, via="password")

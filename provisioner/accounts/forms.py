@@ -16,6 +16,7 @@ from django.http import HttpRequest
 
 from provisioner.accounts.attempts import TooManyAttempts, begin_attempt
 from provisioner.accounts.models import User
+from provisioner.accounts.refusals import SignInRefused
 
 
 class SignInForm(AuthenticationForm):
@@ -32,7 +33,11 @@ class SignInForm(AuthenticationForm):
         except TooManyAttempts as refusal:
             self.retry_after_seconds = refusal.seconds
             raise ValidationError(str(refusal), code="throttled") from None
-        cleaned = super().clean()
+        try:
+            cleaned = super().clean()
+        except SignInRefused as refusal:
+            attempt.withdrawn()
+            raise ValidationError(refusal.sentence, code=refusal.code) from refusal
         attempt.succeeded()
         return cleaned
 

@@ -6,6 +6,13 @@ from provisioner.accounts.models import User
 from provisioner.lib.refusals import ActionRefused, NotAllowed
 
 
+class SignInRefused(ActionRefused):
+    """You could not be signed in. Try again, or ask an administrator."""
+
+    code = "sign_in_refused"
+    http_status = 401
+
+
 class OutOfScope(NotAllowed):
     """This is outside the scope of this token: {what}. Use another one, or create one
     that allows it.

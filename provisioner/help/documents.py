@@ -22,6 +22,7 @@ GROUPS = (
         (
             "install",
             "configuration",
+            "sign-in",
             "mounts",
             "mirrors",
             "storage",

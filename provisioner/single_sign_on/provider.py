@@ -13,7 +13,8 @@ import requests
 from django.conf import settings
 from mozilla_django_oidc.utils import import_from_settings
 
-from provisioner.single_sign_on.refusals import AnswerNotValid, ProviderSilent
+from provisioner.identities.refusals import ProviderSilent
+from provisioner.single_sign_on.refusals import AnswerNotValid
 
 ANSWERS_WITHIN_SECONDS = 5
 READ_AGAIN_AFTER_SECONDS = 3600.0

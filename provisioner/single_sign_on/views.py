@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import wraps
 
@@ -20,17 +19,11 @@ from mozilla_django_oidc.views import (
     OIDCAuthenticationRequestView,
 )
 
+from provisioner.accounts.refusals import SignInRefused
+from provisioner.identities.places import place_to_ask
+from provisioner.identities.refusals import ProviderSilent
 from provisioner.single_sign_on.provider import provider_setting
-from provisioner.single_sign_on.refusals import (
-    AnswerNotValid,
-    ProviderSilent,
-    SignInRefused,
-    TooManySignIns,
-)
-
-# Nobody has signed in yet, and a provider that is silent holds a thread for seconds.
-SIGN_INS_AT_A_TIME = 4
-_asking_provider = threading.BoundedSemaphore(SIGN_INS_AT_A_TIME)
+from provisioner.single_sign_on.refusals import AnswerNotValid
 
 log = structlog.get_logger(__name__)
 
@@ -68,7 +61,8 @@ def _says_refusals(view: View) -> View:
         if not settings.OIDC_ISSUER:
             raise Http404
         try:
-            return _with_a_place(view, request)
+            with place_to_ask():
+                return view(request)
         except SignInRefused as refusal:
             why = refusal
         except requests.HTTPError:
@@ -87,15 +81,6 @@ def _says_refusals(view: View) -> View:
         return redirect("login")
 
     return login_not_required(wrapped)
-
-
-def _with_a_place(view: View, request: HttpRequest) -> HttpResponse:
-    if not _asking_provider.acquire(blocking=False):
-        raise TooManySignIns
-    try:
-        return view(request)
-    finally:
-        _asking_provider.release()
 
 
 begin = _says_refusals(Begin.as_view())

@@ -11,9 +11,9 @@ from pytest_django import Settings
 
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.system import SYSTEM_USERNAME
+from provisioner.identities.refusals import AccountClosed, NameBelongsToAnother
 from provisioner.people.actions.accounts import account_close
 from provisioner.single_sign_on.actions import account_sign_in
-from provisioner.single_sign_on.refusals import AccountClosed, NameBelongsToAnother
 from tests.support.crossing import (
     in_a_connection_of_its_own,
     wait_until_somebody_waits_for_a_lock,

@@ -18,9 +18,9 @@ from pytest_django import Settings
 
 from provisioner.accounts.models import Team, User
 from provisioner.audit_log.models import Event
+from provisioner.identities.models import Identity
+from provisioner.identities.places import SIGN_INS_AT_A_TIME, place_to_ask
 from provisioner.single_sign_on import provider as provider_module
-from provisioner.single_sign_on import views
-from provisioner.single_sign_on.models import Identity
 
 # The provider's own, in its thread: it is not ours to mend.
 pytestmark = pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
@@ -334,8 +334,8 @@ def test_no_secret_goes_to_an_address_without_tls(
 
 def test_a_silent_provider_holds_few_threads(sso: str) -> None:
     with contextlib.ExitStack() as stack:
-        for _ in range(views.SIGN_INS_AT_A_TIME):
-            stack.enter_context(views._asking_provider)
+        for _ in range(SIGN_INS_AT_A_TIME):
+            stack.enter_context(place_to_ask())
         browser, location = go()
         assert location == "/login/"
         assert "Too many people sign in" in said(browser)

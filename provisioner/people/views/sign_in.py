@@ -52,6 +52,7 @@ class SignInView(LoginView):
         return {
             **context,
             "single_sign_on": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
+            "directory": settings.DIRECTORY.name if settings.DIRECTORY else "",
             "next_query": urlencode({"next": self.get_redirect_url()}),
         }
 

@@ -1,4 +1,4 @@
-"""Who an account is at the provider."""
+"""Who an account is at the provider or in the directory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from provisioner.accounts.models import User
 
 
 class Identity(models.Model):
-    """The person that the provider knows by `subject`, and their account.
+    """The person known elsewhere by `subject`, and their account.
 
-    Mail addresses and names change hands; issuer and subject together never do.
+    Mail addresses and names change hands; issuer and subject together never do. The
+    issuer is a provider of OpenID Connect, or "ldap:" and the domain of a directory.
 
-    Source: OpenID Connect Core 1.0, 5.7.
+    Source: OpenID Connect Core 1.0, 5.7; RFC 4530 (entryUUID); MS-ADTS 3.1.1.1.4
+    (objectGUID).
     """
 
     account = models.OneToOneField(
@@ -20,6 +22,11 @@ class Identity(models.Model):
     )
     issuer = models.CharField(max_length=500)
     subject = models.CharField(max_length=255)
+    closed_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When the directory's word closed the account; empty: it did not.",
+    )
 
     class Meta:
         verbose_name_plural = "identities"

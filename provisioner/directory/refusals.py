@@ -1,0 +1,25 @@
+"""Why the directory signs somebody not in, or is not followed."""
+
+from __future__ import annotations
+
+from provisioner.accounts.refusals import SignInRefused
+
+
+class DirectorySilent(SignInRefused):
+    """{provider} does not answer, so passwords there cannot be checked. Try again in a
+    minute."""
+
+    code = "directory_silent"
+
+
+class DirectoryRefuses(SignInRefused):
+    """{provider} cannot be asked about you. An administrator finds the reason in the
+    log of the web server."""
+
+    code = "directory_refuses"
+
+
+class DisabledThere(SignInRefused):
+    """Your account at {provider} is {why}. Ask whoever runs it."""
+
+    code = "disabled_in_directory"

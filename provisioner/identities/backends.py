@@ -1,0 +1,43 @@
+"""Passwords that are kept here, and what stands if everything else is down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.http import HttpRequest
+
+from provisioner.accounts import origin
+from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
+from provisioner.identities.queries import is_break_glass, password_is_elsewhere
+
+
+class LocalPasswords(ModelBackend):
+    """Check a password that is kept here, unless the directory checks the account's.
+
+    It asks nothing but the database. A break-glass administrator's sign-in is recorded
+    whatever it is for, pages or the API; notify/receivers.py mails it.
+    """
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **kwargs: Any,
+    ) -> User | None:
+        account = super().authenticate(request, username, password, **kwargs)
+        if not isinstance(account, User) or password_is_elsewhere(account):
+            return None
+        if (settings.DIRECTORY or settings.OIDC_ISSUER) and is_break_glass(account):
+            with origin.coming_by(origin.current().via or "password"):
+                record_event(
+                    account,
+                    kind="break_glass_sign_in",
+                    message="Signed in as a break-glass administrator, with the "
+                    "password kept here.",
+                    actor=account,
+                )
+        return account
