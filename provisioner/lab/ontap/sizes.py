@@ -134,9 +134,13 @@ class Sizes:
             return
         walked = self._walked(volume, number)
         if self._counters.written(number) > walked.seen[0] + _MEANWHILE_BYTES:
-            # What the walk saw fits nothing that was counted; it is walked again.
-            # Its ceiling is no higher than it should be.
-            walked = replace(held, walk_at=walked.walk_at, ceiling=walked.ceiling)
+            # What the walk saw fits nothing that was counted; it is walked again. No
+            # ceiling is higher than it should be: not one that counts a write twice,
+            # nor an older one, which does not know what was deleted since.
+            ceiling = walked.ceiling
+            if ceiling is not None and held.ceiling is not None:
+                ceiling = max(ceiling, held.ceiling)
+            walked = replace(held, walk_at=walked.walk_at, ceiling=ceiling)
         used = self._counters.written(number) + walked.elsewhere
         size = _wanted_size(self._array, volume, used=used)
         if size != volume.size_bytes:

@@ -22,6 +22,12 @@ pytestmark = needs_image
 
 MB = 1 << 20
 RULES, REPORTS = "/api/storage/quota/rules", "/api/storage/quota/reports"
+RULE = {
+    "svm": {"name": "svm_dev"},
+    "type": "user",
+    "users": [{"id": "20000"}],
+    "space": {"hard_limit": 10 * MB},
+}
 # What a write meets may be a little before the last byte: metadata counts, too.
 NEARLY = 256 << 10
 # Room comes back with a commit of the filesystem.
@@ -40,13 +46,16 @@ def holding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
         rest.session.close()
 
 
-def filled(path: Path, *, most: int = 100 * MB) -> tuple[int, int | None]:
+def filled(
+    path: Path, *, most: int = 100 * MB, rests_seconds: float = 0.0
+) -> tuple[int, int | None]:
     """Write until it is refused; return how much was written, and why no more."""
     written = 0
     try:
         with path.open("ab", buffering=0) as file:
             while written < most:
                 written += file.write(os.urandom(64 << 10))
+                time.sleep(rests_seconds)
             os.fsync(file.fileno())
     except OSError as error:
         return written, error.errno
@@ -212,24 +221,26 @@ def test_the_pages_of_btrfs_say_what_the_array_says(holding: Rest) -> None:
     assert int(line[2]) == pytest.approx(own, rel=0.01)
 
 
-def test_a_quota_holds_its_user_while_the_volume_has_room(holding: Rest) -> None:
-    rest, root = holding, holding.lab.mount_root / "shared"
-    uuid = rest.volume("shared", size=100 * MB, nas={"path": "/shared"})
-    volume, of = f"{VOLUMES}/{uuid}", {"volume.name": "shared"}
-    mine = root / "mine"
+def with_quota_of_10_mb(rest: Rest, name: str, *, files: int = 0) -> tuple[str, Path]:
+    """Return a volume's uuid and the file of a user who may fill 9 MB more."""
+    uuid = rest.volume(name, size=100 * MB, nas={"path": f"/{name}"})
+    mine = rest.lab.mount_root / name / "mine"
     mine.touch()
+    for number in range(files):
+        (mine.parent / f"f{number}").touch()
     os.chown(mine, 20_000, 20_000)
-    rule = {
-        "svm": {"name": "svm_dev"},
-        "volume": {"uuid": uuid},
-        "type": "user",
-        "users": [{"id": "20000"}],
-        "space": {"hard_limit": 10 * MB},
-    }
-    assert rest.done("POST", RULES, rule)["state"] == "success"
+    made = rest.done("POST", RULES, {**RULE, "volume": {"uuid": uuid}})
+    assert made["state"] == "success"
     assert filled(mine, most=MB) == (MB, None)  # quotas are off
-    rest.done("PATCH", volume, {"quota": {"enabled": True}})
-    assert rest.get(volume, fields="quota.state")["quota"]["state"] == "on"
+    rest.done("PATCH", f"{VOLUMES}/{uuid}", {"quota": {"enabled": True}})
+    return uuid, mine
+
+
+def test_a_quota_holds_its_user_while_the_volume_has_room(holding: Rest) -> None:
+    rest, of = holding, {"volume.name": "shared"}
+    uuid, mine = with_quota_of_10_mb(rest, "shared")
+    found = rest.get(f"{VOLUMES}/{uuid}", fields="quota.state")
+    assert found["quota"]["state"] == "on"
 
     written, why = filled(mine)
 
@@ -241,20 +252,32 @@ def test_a_quota_holds_its_user_while_the_volume_has_room(holding: Rest) -> None
     assert row["files"]["used"]["total"] == 1
     rules = rest.get(RULES, fields="*", **of)["records"]
     assert [{"name": ""}] in [each["users"] for each in rules]  # the default rule
-    [made] = [each["uuid"] for each in rules if each["users"] == rule["users"]]
+    [made] = [each["uuid"] for each in rules if each["users"] == RULE["users"]]
     rest.done("PATCH", f"{RULES}/{made}", {"space": {"hard_limit": 20 * MB}})
     assert filled(mine, most=5 * MB) == (5 * MB, None)
     rest.done("DELETE", f"{RULES}/{made}")
     assert filled(mine, most=30 * MB) == (30 * MB, None)
+    volume = {"volume": {"uuid": uuid}}
     for wrong, code in (
         ({"type": "tree", "qtree": {"name": ""}}, "2"),
         ({"users": [{"name": "nobody-of-that-name"}]}, "2"),
         ({"users": [{"name": ""}]}, "1"),
         ({"volume": {"name": "absent"}}, "917927"),
     ):
-        assert rest.code(rest("POST", RULES, {**rule, **wrong})) == code
-    rest.done("DELETE", volume)
+        assert rest.code(rest("POST", RULES, {**RULE, **volume, **wrong})) == code
+    rest.done("DELETE", f"{VOLUMES}/{uuid}")
     assert rest.get(RULES, **of)["num_records"] == 0
+
+
+def test_a_quota_is_all_its_users_though_it_is_measured_while_they_write(
+    holding: Rest,
+) -> None:
+    """A walk of many files sees a part of what is written during it."""
+    _, mine = with_quota_of_10_mb(holding, "measured", files=2_500)
+
+    written, why = filled(mine, rests_seconds=0.01)
+
+    assert (why, 9 * MB - NEARLY <= written <= 9 * MB) == (errno.EDQUOT, True)
 
 
 def test_a_volume_without_inodes_takes_no_file_until_it_has_more(holding: Rest) -> None:

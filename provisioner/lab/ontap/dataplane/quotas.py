@@ -34,6 +34,8 @@ _GENERATION_AT = 8 + 256 + 8 + 8
 _ANY = (1 << 64) - 1
 _INODE_ITEM, _ROOT_DIRECTORY = 1, 256
 _MOST_INODES, _LAST_OBJECT = 1 << 48, (1 << 64) - 257
+# A commit falls between two reads at most once in seconds.
+_MOST_READS = 10
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -177,7 +179,12 @@ class Counters:
 
         Raises: OSError if there is no such subvolume.
         """
-        return self._read(subvolume, "referenced") + self._read(subvolume, "rsv_data")
+        for _ in range(_MOST_READS):
+            referenced = self._read(subvolume, "referenced")
+            pending = self._read(subvolume, "rsv_data")
+            if self._read(subvolume, "referenced") == referenced:
+                break  # else a commit may have counted what was pending
+        return referenced + pending
 
     def limit(self, subvolume: int) -> int | None:
         """Return the limit that was set. Raises: as `written`."""
