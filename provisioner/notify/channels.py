@@ -38,6 +38,7 @@ EVENTS: dict[Topic, tuple[str, ...]] = {
         *(K.TEMPLATE_FAILED, K.TEMPLATE_RECOVERED),
         *(E.TEMPLATE_BUILT, E.TEMPLATE_FAILED, E.TEMPLATE_RECOVERED),
     ),
+    Topic.SERVERS: (K.SERVER_TROUBLE, E.SERVER_TROUBLE),
 }
 TOPICS = {event: topic for topic, events in EVENTS.items() for event in events}
 DEFAULTS = {
@@ -46,6 +47,7 @@ DEFAULTS = {
     Topic.SNAPSHOTS: frozenset(Channel),
     Topic.VOLUMES: frozenset(Channel),
     Topic.TEMPLATES: frozenset(Channel),
+    Topic.SERVERS: frozenset(Channel),
 }
 STAY = {Topic.LEASES: frozenset({Channel.MAIL})}
 """Channels that nobody can turn off: they protect work."""

@@ -24,6 +24,7 @@ TITLES = {
     WebhookEvent.TEMPLATE_RECOVERED: "{name} recovered",
     WebhookEvent.SNAPSHOT_WITHDRAWN: "A snapshot of {name} was withdrawn",
     WebhookEvent.VOLUME_FILLS: "The volume of {name} fills up",
+    WebhookEvent.SERVER_TROUBLE: "{name} needs an administrator",
     WebhookEvent.WORKSPACE_READY: "{name} is ready",
     WebhookEvent.WORKSPACE_FAILED: "{name} failed",
     WebhookEvent.WORKSPACE_TRASHED: "{name} is in the trash",
@@ -59,6 +60,9 @@ def message_of(said: dict[str, Any]) -> Message:
     if template:
         facts.append(("Site", (mirror or template)["site"]))
         links.append(("Open the template", template["url"]))
+    server = said.get("server")
+    if server:
+        links.append(("Open the page", server["url"]))
     facts.append(("Snapshot", snapshot.get("name") or build.get("snapshot")))
     facts.append(("Reason", snapshot.get("withdraw_reason")))
     facts.append(("Change", build.get("change")))
@@ -66,9 +70,10 @@ def message_of(said: dict[str, Any]) -> Message:
         facts.append((f"Change {each['change']}", f"{each['user']}: {each['title']}"))
     if build:
         links.append(("Read the log", build["log_url"]))
-    name = (workspace or mirror or template or {}).get("name", "")
+    name = (workspace or mirror or template or server or {}).get("name", "")
+    title = TITLES.get(said["event"], "Cloneyard").format(name=name)
     return Message(
-        title=TITLES.get(said["event"], "Cloneyard").format(name=name),
+        title=server["title"] if server else title,
         text=said["message"] or "…",
         facts=tuple((each, str(value)) for each, value in facts if value),
         links=tuple(links),

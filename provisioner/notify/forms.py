@@ -31,6 +31,9 @@ class ChannelsForm(AskingForm):
         "full. Administrators hear of all templates. Webhooks report all templates.",
         Topic.TEMPLATES: "A template you subscribed to, or whose build included your "
         "change, failed or recovered. Webhooks report all templates.",
+        Topic.SERVERS: "A checkpoint, a verification or a disaster drill of a Perforce "
+        "server failed, files are damaged, or the newest checkpoint is too old. Only "
+        "administrators hear of it.",
     }
 
     def __init__(

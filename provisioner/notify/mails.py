@@ -23,6 +23,7 @@ from provisioner.lib.times import exact
 from provisioner.mirrors.models import Mirror
 from provisioner.notify import templates
 from provisioner.notify.models import Notification, Subscription
+from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.queries import deadline_of, operations_since_whole
 
@@ -50,6 +51,8 @@ def _reader_of(notice: Notification) -> User | None:
 def _mail_of(notice: Notification, *, now: dt.datetime) -> Mail:
     if notice.kind == Notification.Kind.VOLUME_FILLS:
         context = _about_volume(notice)
+    elif notice.server is not None:
+        context = _about_server(notice, notice.server)
     elif notice.workspace is not None:
         context = _about_workspace(notice, notice.workspace, now=now)
     else:
@@ -112,6 +115,16 @@ def _about_volume(notice: Notification) -> dict[str, Any]:
     assert template is not None
     link = absolute(reverse("template-detail", args=[template.pk]))
     return {**said, "name": template.name, "link": link}
+
+
+def _about_server(notice: Notification, server: PerforceServer) -> dict[str, Any]:
+    return {
+        "reader": notice.recipient,
+        "server": server,
+        "title": notice.data["title"],
+        "sentence": notice.data["sentence"],
+        "link": absolute(notice.data["path"]),
+    }
 
 
 def _about_build(notice: Notification) -> dict[str, Any]:

@@ -6,6 +6,7 @@ describes that moment, however late it arrives.
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from typing import Any
 
@@ -30,6 +31,7 @@ from provisioner.notify.models import (
     WebhookEvent,
     WebhookFormat,
 )
+from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Workspace
 
 DELIVER = "deliver_webhook"
@@ -113,6 +115,17 @@ def tell_of_withdrawal(event: Event, snapshot: Snapshot) -> None:
             "withdraw_reason": snapshot.withdraw_reason,
         }
         _write(hooks, kind, at=event.at.isoformat(), said=said)
+
+
+def tell_of_server(
+    server: PerforceServer, *, title: str, sentence: str, path: str, at: dt.datetime
+) -> None:
+    """Write the messages of administrators about a Perforce server."""
+    kind = WebhookEvent.SERVER_TROUBLE
+    hooks = listening(kind, owner__is_staff=True, template__isnull=True)
+    if hooks:
+        said = {"message": sentence, "server": _server(server, title, path)}
+        _write(hooks, kind, at=at.isoformat(), said=said)
 
 
 def webhooks_visible_to(user: User) -> QuerySet[Webhook]:
@@ -253,6 +266,15 @@ def _template(template: Template) -> dict[str, Any]:
         "site": template.site.name,
         "state": template.state,
         "url": absolute(reverse("template-detail", args=[template.pk])),
+    }
+
+
+def _server(server: PerforceServer, title: str, path: str) -> dict[str, Any]:
+    return {
+        "id": server.pk,
+        "name": server.name,
+        "title": title,
+        "url": absolute(path),
     }
 
 

@@ -150,6 +150,8 @@ def why_not(notice: Notification, *, now: dt.datetime) -> str:
 
     Call it with the mail's workspace or template locked, or the answer may be stale.
     """
+    if notice.server is not None:
+        return ""
     if notice.workspace is None:
         return templates.why_not(notice)
     workspace = notice.workspace

@@ -71,6 +71,7 @@ def test_every_event_has_a_topic_and_defaults_are_as_for_everybody(
         Topic.SNAPSHOTS: BOTH,
         Topic.VOLUMES: BOTH,
         Topic.TEMPLATES: BOTH,
+        Topic.SERVERS: BOTH,
     }
     choose(alice, Topic.TEMPLATES, NONE)
     assert channels_for(alice, "template.failed") == NONE
@@ -177,6 +178,7 @@ def test_people_choose_on_their_page(
         Topic.SNAPSHOTS: MAIL,
         Topic.VOLUMES: NONE,
         Topic.TEMPLATES: NONE,
+        Topic.SERVERS: NONE,
     }
     assert channels_by_topic(carol)[Topic.TEMPLATES] == BOTH
     told = Event.objects.filter(kind="notifications_chosen").order_by("pk")
@@ -185,6 +187,8 @@ def test_people_choose_on_their_page(
         "Notifications about “Withdrawn snapshots”: by mail.",
         "Notifications about “Volumes that fill up”: none.",
         "Notifications about “Builds and tests of templates”: none.",
+        "Notifications about “Checkpoints, archives and drills, for administrators”: "
+        "none.",
     ]
 
     User.objects.filter(pk=alice.pk).update(email="alice@example.com")

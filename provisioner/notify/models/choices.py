@@ -16,6 +16,7 @@ class Topic(models.TextChoices):
     SNAPSHOTS = "snapshots", "Withdrawn snapshots"
     VOLUMES = "volumes", "Volumes that fill up"
     TEMPLATES = "templates", "Builds and tests of templates"
+    SERVERS = "servers", "Checkpoints, archives and drills, for administrators"
 
 
 class NotificationChoice(models.Model):

@@ -10,15 +10,17 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
 from provisioner.lib.fields import EvidenceField
+from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Workspace
 
 
 class Notification(models.Model):
-    """A mail about a workspace or a template.
+    """A mail about a workspace, a template or a Perforce server.
 
     About a workspace, to its owner: one for each kind, deadline and moment before it.
     About a template's volume: one for each person and moment. About a build of a
-    template: one for each build, kind and person. The person is an
+    template: one for each build, kind and person. About a server: one for each
+    administrator and moment. The person is an
     account, `recipient`, or a Perforce user without an account, `p4_user`. Perforce is
     asked for that user's `address`, which is "" until then.
 
@@ -40,6 +42,7 @@ class Notification(models.Model):
         VOLUME_FILLS = "volume_fills", "Its volume fills up"
         RESTORED_IN_PART = "restored_in_part", "Restored except some files"
         TEMPLATE_RECOVERED = "template_recovered", "A template recovered"
+        SERVER_TROUBLE = "server_trouble", "A Perforce server needs an administrator"
 
     workspace = models.ForeignKey(
         Workspace,
@@ -50,6 +53,13 @@ class Notification(models.Model):
     )
     template = models.ForeignKey(
         Template,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="notices",
+    )
+    server = models.ForeignKey(
+        PerforceServer,
         on_delete=models.CASCADE,
         null=True,
         blank=True,
@@ -106,6 +116,11 @@ class Notification(models.Model):
                 condition=Q(template__isnull=False, operation__isnull=True),
                 name="notification_of_template_said_once",
             ),
+            models.UniqueConstraint(
+                fields=("server", "kind", "recipient", "deadline_at"),
+                condition=Q(server__isnull=False),
+                name="notification_of_server_said_once",
+            ),
             models.CheckConstraint(
                 name="notification_without_build_is_of_volume",
                 condition=Q(template__isnull=True)
@@ -117,11 +132,23 @@ class Notification(models.Model):
                 condition=Q(
                     workspace__isnull=False,
                     template__isnull=True,
+                    server__isnull=True,
                     recipient__isnull=True,
                     p4_user="",
                 )
+                | Q(
+                    workspace__isnull=True,
+                    template__isnull=True,
+                    server__isnull=False,
+                    recipient__isnull=False,
+                    p4_user="",
+                )
                 | (
-                    Q(workspace__isnull=True, template__isnull=False)
+                    Q(
+                        workspace__isnull=True,
+                        template__isnull=False,
+                        server__isnull=True,
+                    )
                     & (
                         Q(recipient__isnull=False, p4_user="")
                         | (Q(recipient__isnull=True) & ~Q(p4_user=""))
@@ -153,4 +180,4 @@ class Notification(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.workspace or self.template}"
+        return f"{self.kind}: {self.workspace or self.template or self.server}"

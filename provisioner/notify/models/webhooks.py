@@ -27,6 +27,10 @@ class WebhookEvent(models.TextChoices):
     TEMPLATE_RECOVERED = "template.recovered", "A template recovered"
     SNAPSHOT_WITHDRAWN = "snapshot.withdrawn", "A snapshot was withdrawn"
     VOLUME_FILLS = "volume.fills", "A volume fills up"
+    SERVER_TROUBLE = (
+        "server.trouble",
+        "A checkpoint, verification or drill of a Perforce server failed",
+    )
     WORKSPACE_READY = "workspace.ready", "A workspace is ready"
     WORKSPACE_FAILED = "workspace.failed", "A workspace failed"
     WORKSPACE_TRASHED = "workspace.trashed", "A workspace was moved to the trash"

@@ -172,7 +172,7 @@ def _claim(notification_pk: int, *, now: dt.datetime) -> Claimed | None:
         notice = (
             notices.due(now)
             .select_for_update(of=("self",))
-            .select_related("operation", "recipient")
+            .select_related("operation", "recipient", "server")
             .filter(pk=notification_pk)
             .first()
         )
@@ -203,6 +203,8 @@ def _locked_subject(notice: Notification) -> tuple[Workspace | None, Template | 
         workspaces = Workspace.objects.select_for_update(of=("self",))
         related = workspaces.select_related("owner", "template", "snapshot", "site")
         return related.get(pk=notice.workspace_id), None
+    if notice.server_id is not None:
+        return None, None
     # Not as a key: people request workspaces of the template meanwhile.
     templates = Template.with_deleted.select_for_update(of=("self",), no_key=True)
     related_template = templates.select_related("site__perforce_server")
@@ -216,13 +218,13 @@ def _why_not_deliverable(notice: Notification) -> str:
     owner = notice.workspace.owner if notice.workspace else notice.recipient
     if owner is not None and (unwanted := why_no_mail_about(owner, notice.kind)):
         return unwanted
-    if notice.template is not None and owner is not None and not owner.is_active:
+    if notice.workspace is None and owner is not None and not owner.is_active:
         return f"The account {owner.username} is closed."
     address = address_of(notice)
     if not address:
         name = owner.username if owner else notice.p4_user
         return f"The account {name} has no mail address."
-    if notice.template is not None and _was_told_at(address, notice=notice):
+    if notice.workspace is None and _was_told_at(address, notice=notice):
         return "Somebody else with this mail address already got it."
     if notice.attempts >= MOST_ATTEMPTS:
         return NOT_TAKEN
@@ -233,6 +235,7 @@ def _was_told_at(address: str, *, notice: Notification) -> bool:
     """Return whether another recipient with this address got the same mail."""
     same = Notification.objects.filter(
         template=notice.template_id,
+        server=notice.server_id,
         operation=notice.operation_id,
         kind=notice.kind,
         deadline_at=notice.deadline_at,
@@ -271,7 +274,9 @@ def _mark_sent(claimed: Claimed) -> None:
             sent_at=clocks.database_now()
         )
         record_event(
-            claimed.notice.workspace or claimed.notice.template,
+            claimed.notice.workspace
+            or claimed.notice.template
+            or claimed.notice.server,
             kind="notification_sent",
             message=f"Mail to {claimed.mail.to}: {claimed.mail.subject}.",
             data={"notice": claimed.notice.pk},
