@@ -1,29 +1,26 @@
-"""Plan checkpoints, make one, and note what came of it."""
+"""Plan checkpoints and verifications, make one, and note what came of it."""
 
 from __future__ import annotations
 
 import datetime as dt
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Count, Sum, Value
+from django.db.models.functions import Coalesce
+from django.urls import reverse
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.audit_log.changes import changes_between
-from provisioner.lib import clocks
-from provisioner.lib.refusals import InvalidRequest
-from provisioner.lib.schedules import read_schedule
+from provisioner.notify.actions.administrators import administrators_tell
 from provisioner.recipes import refusals
-from provisioner.recipes.models import CheckpointPlan
-from provisioner.recipes.queries import plan_of
-from provisioner.sandboxes.actions.creating import sandbox_create
+from provisioner.recipes.models import CheckpointPlan, Verification, VerificationPlan
+from provisioner.recipes.queries import checkpoint_plan_of
+from provisioner.sandboxes.actions.plans import plan_make, plan_note, plan_save
 from provisioner.sandboxes.models import Sandbox
+from provisioner.sandboxes.queries import plan_of
 from provisioner.sites.models import PerforceServer
-
-KEPT_IF_FAILED_HOURS = 12
-"""How long the sandbox of a checkpoint that failed can be looked at."""
 
 
 def checkpoint_plan_save(
@@ -32,77 +29,63 @@ def checkpoint_plan_save(
     """Say where checkpoints of a server are kept, for how long, and when to make them.
 
     `settings` are the columns `host`, `version`, `directory`, `cron`, `keep_daily`,
-    `keep_weekly` and `is_on`; those left out stay.
+    `keep_weekly`, `oldest_hours` and `is_on`; those left out stay.
 
-    Raises: NotAllowed, InvalidRequest, CheckpointPlanIncomplete.
+    Raises: NotAllowed, InvalidRequest, PlanIncomplete.
     """
-    permissions.require(permissions.can_administer(by))
     with transaction.atomic():
-        PerforceServer.objects.select_for_update(no_key=True).get(pk=server.pk)
-        plan = plan_of(server)
-        is_new = plan.pk is None
-        before = {name: None if is_new else getattr(plan, name) for name in settings}
-        for name, value in settings.items():
-            setattr(plan, name, value)
-        _check(plan)
-        after = {name: getattr(plan, name) for name in settings}
-        if changes := changes_between(_named(before), _named(after)):
-            plan.changed_at = clocks.database_now()
-            plan.save()
-            record_event(
-                server,
-                kind="checkpoint_plan_changed",
-                message="Plan of its checkpoints changed.",
-                actor=by,
-                data=changes,
-            )
+        plan = plan_save(
+            CheckpointPlan,
+            by=by,
+            server=server,
+            kind="checkpoint_plan_changed",
+            message="Plan of its checkpoints changed.",
+            settings=settings,
+        )
+        CheckpointPlan.objects.filter(pk=plan.pk).update(late_at=None)
+    plan.late_at = None
     return plan
 
 
-def _named(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with names for rows, for the audit log."""
-    rows = ("host", "version")
-    return {k: str(v) if k in rows and v else v for k, v in settings.items()}
+def verification_plan_save(
+    *, by: User, server: PerforceServer, **settings: Any
+) -> VerificationPlan:
+    """Say where and when the archives of a server are verified.
 
+    `settings` are the columns `host`, `version`, `cron` and `is_on`; those left out
+    stay.
 
-def _check(plan: CheckpointPlan) -> None:
-    """Refuse what could never run. Raises: InvalidRequest, CheckpointPlanIncomplete."""
-    plan.cron = read_schedule(plan.cron, field="cron")
-    try:
-        plan.clean_fields(exclude=["server", "host", "version"])
-    except ValidationError as error:
-        field, messages = next(iter(error.message_dict.items()))
-        raise InvalidRequest.at(field, " ".join(messages)) from error
-    if plan.host is None or plan.version is None:
-        raise refusals.CheckpointPlanIncomplete(server=plan.server.name)
-
-
-def checkpoint_make(
-    *, by: User, server: PerforceServer, name: str = "", reason: str = ""
-) -> Sandbox:
-    """Request a checkpoint by the plan of a server, now.
-
-    Raises: NotAllowed, CheckpointPlanIncomplete, and what refuses a sandbox.
+    Raises: NotAllowed, InvalidRequest, PlanIncomplete.
     """
-    permissions.require(permissions.can_administer(by))
-    plan = plan_of(server)
-    if plan.host is None or plan.version is None:
-        raise refusals.CheckpointPlanIncomplete(server=server.name)
-    return sandbox_create(
+    return plan_save(
+        VerificationPlan,
         by=by,
         server=server,
-        name=name or name_at(clocks.database_now(), server),
-        purpose=Sandbox.Purpose.CHECKPOINT,
-        version=plan.version,
-        host=plan.host,
-        hours=KEPT_IF_FAILED_HOURS,
-        reason=reason,
+        kind="verification_plan_changed",
+        message="Plan of its verifications changed.",
+        settings=settings,
     )
 
 
-def name_at(moment: dt.datetime, server: PerforceServer) -> str:
-    """Return the name of the sandbox of a checkpoint."""
-    return f"checkpoint-{server.pk}-{moment.astimezone(dt.UTC):%Y%m%d-%H%M%S}"
+def checkpoint_make(
+    *, by: User, server: PerforceServer, at: dt.datetime | None = None, reason: str = ""
+) -> Sandbox:
+    """Request a checkpoint by the plan of a server, now or for when it was due.
+
+    Raises: NotAllowed, PlanIncomplete, PlanRunning, and what refuses a sandbox.
+    """
+    return plan_make(checkpoint_plan_of(server), by=by, at=at, reason=reason)
+
+
+def verification_make(
+    *, by: User, server: PerforceServer, at: dt.datetime | None = None, reason: str = ""
+) -> Sandbox:
+    """Request a verification by the plan of a server, now or for when it was due.
+
+    Raises: NotAllowed, PlanIncomplete, PlanRunning, and what refuses a sandbox.
+    """
+    plan = plan_of(VerificationPlan, server)
+    return plan_make(plan, by=by, at=at, reason=reason)
 
 
 def check_checkpoint(by: User, sandbox: Sandbox) -> None:
@@ -112,29 +95,107 @@ def check_checkpoint(by: User, sandbox: Sandbox) -> None:
     """
     if not permissions.can_administer(by):
         raise refusals.CheckpointsForAdministrators
-    plan = plan_of(sandbox.perforce_server)
+    plan = checkpoint_plan_of(sandbox.perforce_server)
     if plan.pk is None or plan.host_id != sandbox.host_id:
         raise refusals.NoCheckpointPlan(
             server=sandbox.perforce_server.name, host=sandbox.host.name
         )
 
 
-def note_made(server: PerforceServer, *, message: str) -> None:
-    """Note that a checkpoint was made."""
-    _note(server, kind="checkpoint_made", message=message, has_failed=False)
-
-
-def note_failed(server: PerforceServer, *, message: str) -> None:
-    """Note that a checkpoint failed: in the plan, the audit log, and at administrators.
-
-    The home page of administrators counts plans that failed, until one succeeds.
-    """
-    _note(server, kind="checkpoint_failed", message=message, has_failed=True)
+def note_checkpoint(server: PerforceServer, *, message: str) -> None:
+    """Note that a checkpoint was made and proved."""
+    with transaction.atomic():
+        plan_note(
+            CheckpointPlan,
+            server,
+            kind="checkpoint_made",
+            message=message,
+            has_failed=False,
+        )
+        CheckpointPlan.objects.filter(server=server).update(late_at=None)
 
 
 @transaction.atomic
-def _note(server: PerforceServer, *, kind: str, message: str, has_failed: bool) -> None:
-    CheckpointPlan.objects.filter(server=server).update(
-        status=message, has_failed=has_failed
+def note_checkpoint_failed(server: PerforceServer, *, message: str) -> None:
+    """Note that a checkpoint failed, and tell administrators."""
+    plan_note(
+        CheckpointPlan,
+        server,
+        kind="checkpoint_failed",
+        message=message,
+        has_failed=True,
     )
-    record_event(server, kind=kind, message=message)
+    administrators_tell(
+        server,
+        title=f"The checkpoint of {server.name} failed",
+        sentence=message,
+        path=reverse("checkpoint-list"),
+    )
+
+
+@transaction.atomic
+def note_checkpoint_late(plan: CheckpointPlan, *, now: dt.datetime) -> bool:
+    """Tell administrators, once, that no checkpoint is as young as the plan says."""
+    rows = CheckpointPlan.objects.filter(pk=plan.pk, late_at__isnull=True)
+    if not rows.update(late_at=now):
+        return False
+    message = (
+        f"No proven checkpoint is younger than {plan.oldest_hours} hours. Look why the "
+        "last ones were not made, and whether a worker runs on the plan's host."
+    )
+    record_event(plan.server, kind="checkpoint_late", message=message)
+    administrators_tell(
+        plan.server,
+        title=f"No recent checkpoint of {plan.server.name}",
+        sentence=message,
+        path=reverse("checkpoint-list"),
+    )
+    return True
+
+
+@transaction.atomic
+def note_verified(sandbox: Sandbox) -> None:
+    """Note what a verification found, and tell administrators of damage."""
+    verification = Verification.objects.get(sandbox=sandbox)
+    found = verification.depots.filter(left_out="").aggregate(
+        number=Count("pk"),
+        bad=Coalesce(Sum("bad"), Value(0)),
+        lost=Coalesce(Sum("missing"), Value(0)),
+    )
+    message = (
+        f"Verified the depots of a copy, {found['number']} in number: "
+        f"{found['bad']:,} revisions are damaged, {found['lost']:,} lost."
+    )
+    server = sandbox.perforce_server
+    plan_note(
+        VerificationPlan,
+        server,
+        kind="archives_verified",
+        message=message,
+        has_failed=False,
+    )
+    if found["bad"] or found["lost"]:
+        administrators_tell(
+            server,
+            title=f"Archives of {server.name} are damaged",
+            sentence=message,
+            path=reverse("verification-detail", args=[verification.pk]),
+        )
+
+
+@transaction.atomic
+def note_verification_failed(server: PerforceServer, *, message: str) -> None:
+    """Note that a verification failed, and tell administrators."""
+    plan_note(
+        VerificationPlan,
+        server,
+        kind="verification_failed",
+        message=message,
+        has_failed=True,
+    )
+    administrators_tell(
+        server,
+        title=f"The verification of {server.name} failed",
+        sentence=message,
+        path=reverse("verification-list"),
+    )

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 from django import forms
 
-from provisioner.lib import schedules
-from provisioner.recipes.models import MOST_DAYS, MOST_WEEKS, DamagedFile
-from provisioner.sandboxes.models import P4dVersion, SandboxHost
+from provisioner.recipes.models import MOST_DAYS, MOST_HOURS, MOST_WEEKS, DamagedFile
+from provisioner.sandboxes.forms import PlanForm
 from provisioner.web.filters import FilterForm
-from provisioner.web.forms import AskingForm, CodeInput
+from provisioner.web.forms import CodeInput
 
 
-class CheckpointPlanForm(AskingForm):
+class VerificationPlanForm(PlanForm):
+    """Where and when archives are verified."""
+
+
+class CheckpointPlanForm(PlanForm):
     """Where checkpoints are kept, for how long, and when they are made."""
 
-    host = forms.ModelChoiceField(
-        SandboxHost.objects.all(), to_field_name="name", empty_label=None
-    )
-    version = forms.ModelChoiceField(
-        P4dVersion.objects.all(),
-        to_field_name="release",
-        empty_label=None,
-        label="Version of p4d",
-        help_text="The server's own release, or its checkpoint would not fit it.",
-    )
     directory = forms.CharField(
         max_length=255,
         widget=CodeInput,
         help_text="On that host, and its uid may write there. Back it up: Cloneyard "
         "copies it nowhere.",
-    )
-    cron = forms.CharField(
-        max_length=schedules.LONGEST,
-        widget=CodeInput,
-        label="Made at",
-        help_text="As in cron, in UTC: minute, hour, day, month, day of the week.",
     )
     keep_daily = forms.IntegerField(
         min_value=1,
@@ -48,10 +35,11 @@ class CheckpointPlanForm(AskingForm):
         label="Weeks kept",
         help_text="Likewise of each of so many weeks. The newest proven one stays.",
     )
-    is_on = forms.BooleanField(
-        required=False,
-        label="Make checkpoints by this plan",
-        help_text="Off: only when somebody asks for one.",
+    oldest_hours = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_HOURS,
+        label="Hours until a newer one has to be there",
+        help_text="If the newest proven one is older, administrators are told.",
     )
 
 

@@ -1,6 +1,8 @@
-"""Checkpoints with their plans, and verified archives: they outlive sandboxes."""
+"""Checkpoints and verified archives, with their plans: they outlive sandboxes."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -9,32 +11,26 @@ from django.db.models.functions import Now
 
 from provisioner.lib import schedules
 from provisioner.lib.fields import EvidenceField, NameField
-from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost
-from provisioner.sites.models import PerforceServer
+from provisioner.sandboxes.models import Sandbox, SandboxPlan
 from provisioner.sites.values import check_file_path
 
 MOST_DAYS, MOST_WEEKS = 366, 520
+MOST_HOURS = 24 * MOST_DAYS
+WEEKLY = "0 3 * * 6"
 MOST_LISTED = 10_000
 """How many damaged revisions of a depot are listed; all are counted."""
 
 
-class CheckpointPlan(models.Model):
+class CheckpointPlan(SandboxPlan):
     """Where checkpoints of a server are kept, for how long, and when they are made.
 
     `directory` is a path on `host`. Of the last `keep_daily` days and `keep_weekly`
-    weeks that have a proven checkpoint, the newest of each is kept. `tried_for` is the
-    due time that was acted on last, and `status` says what came of it.
+    weeks that have a proven checkpoint, the newest of each is kept. If the newest of
+    all is older than `oldest_hours`, administrators are told, once: at `late_at`.
     """
 
-    server = models.OneToOneField(
-        PerforceServer, on_delete=models.CASCADE, related_name="checkpoint_plan"
-    )
-    host = models.ForeignKey(
-        SandboxHost, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
-    version = models.ForeignKey(
-        P4dVersion, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
+    PURPOSE = Sandbox.Purpose.CHECKPOINT
+
     directory = models.CharField(max_length=255, validators=[check_file_path])
     cron = models.CharField(max_length=schedules.LONGEST, default="30 2 * * *")
     keep_daily = models.PositiveSmallIntegerField(
@@ -43,26 +39,35 @@ class CheckpointPlan(models.Model):
     keep_weekly = models.PositiveSmallIntegerField(
         default=4, validators=[MaxValueValidator(MOST_WEEKS)]
     )
-    is_on = models.BooleanField(default=False)
-    changed_at = models.DateTimeField(null=True, editable=False)
-    tried_for = models.DateTimeField(null=True, editable=False)
-    has_failed = models.BooleanField(default=False, editable=False)
-    status = models.TextField(blank=True, editable=False)
+    oldest_hours = models.PositiveSmallIntegerField(
+        default=36, validators=[MinValueValidator(1), MaxValueValidator(MOST_HOURS)]
+    )
+    late_at = models.DateTimeField(null=True, editable=False)
 
-    class Meta:
-        ordering = ("server__name",)
-        constraints = (
+    class Meta(SandboxPlan.Meta):
+        constraints: ClassVar[tuple[models.BaseConstraint, ...]] = (
+            *SandboxPlan.Meta.constraints,
             models.CheckConstraint(
                 name="checkpoint_plan_keeps_one", condition=Q(keep_daily__gte=1)
-            ),
-            models.CheckConstraint(
-                name="checkpoint_plan_says_why_it_failed",
-                condition=Q(has_failed=False) | ~Q(status=""),
             ),
         )
 
     def __str__(self) -> str:
         return f"Checkpoints of {self.server}"
+
+
+class VerificationPlan(SandboxPlan):
+    """When the archives of a server are verified."""
+
+    PURPOSE = Sandbox.Purpose.VERIFY
+
+    cron = models.CharField(max_length=schedules.LONGEST, default=WEEKLY)
+
+    class Meta(SandboxPlan.Meta):
+        pass
+
+    def __str__(self) -> str:
+        return f"Verifications of {self.server}"
 
 
 class Checkpoint(models.Model):

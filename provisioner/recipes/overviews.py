@@ -1,13 +1,30 @@
-"""Results on the pages of servers and sandboxes, and plans with their next time."""
+"""Results on the pages of servers and sandboxes."""
 
 from __future__ import annotations
 
-import datetime as dt
+from collections import defaultdict
 from dataclasses import dataclass
 
-from provisioner.lib import schedules
-from provisioner.recipes.models import Checkpoint, CheckpointPlan, Verification
-from provisioner.recipes.queries import verification_of, with_sums
+from django.db.models import (
+    Case,
+    CharField,
+    F,
+    OuterRef,
+    Subquery,
+    Sum,
+    Value,
+    When,
+    Window,
+)
+from django.db.models.functions import RowNumber
+
+from provisioner.recipes.models import (
+    Checkpoint,
+    CheckpointPlan,
+    Verification,
+    VerifiedDepot,
+)
+from provisioner.recipes.queries import verification_of
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sites.models import PerforceServer
 
@@ -15,21 +32,12 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanOverview:
-    """A server that can have checkpoints, its plan, and when the next is due."""
-
-    server: PerforceServer
-    plan: CheckpointPlan | None
-    next_at: dt.datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class ServerResults:
     """What sandboxes of a server found last."""
 
     plan: CheckpointPlan | None
-    checkpoints: list[Checkpoint]
-    verifications: list[Verification]
+    checkpoints: list[Sandbox]
+    verifications: list[Sandbox]
     upgrades: list[Sandbox]
 
     @property
@@ -38,39 +46,46 @@ class ServerResults:
         return bool(self.plan or self.verifications or self.upgrades)
 
 
-def plan_overviews(*, now: dt.datetime) -> list[PlanOverview]:
-    """Return the servers whose volumes are described, with their plans. A query."""
-    servers = PerforceServer.objects.filter(volumes__isnull=False).select_related(
-        "checkpoint_plan__host", "checkpoint_plan__version"
-    )
-    found = []
-    for server in servers.order_by("name"):
-        plan = getattr(server, "checkpoint_plan", None)
-        is_on = plan is not None and plan.is_on
-        next_at = schedules.next_time(plan.cron, after=now) if plan and is_on else None
-        found.append(PlanOverview(server=server, plan=plan, next_at=next_at))
-    return found
-
-
 def results_of(server: PerforceServer) -> ServerResults:
-    """Return the latest results of a server, for its page. Four queries."""
-    checkpoints = Checkpoint.objects.filter(
-        sandbox__perforce_server=server, removed_at__isnull=True
-    ).select_related("sandbox__host")
-    verifications = with_sums(
-        Verification.objects.filter(sandbox__perforce_server=server)
+    """Return the latest results of a server, for its page. Two queries."""
+    rows = (
+        Sandbox.with_retired.filter(perforce_server=server)
+        .annotate(
+            result=Case(
+                When(checkpoint__removed_at__isnull=False, then=None),
+                When(checkpoint__isnull=False, then=Value("checkpoint")),
+                When(verification__isnull=False, then=Value("verification")),
+                When(upgrade_seconds__isnull=False, then=Value("upgrade")),
+                output_field=CharField(),
+            ),
+            bad=_sum_of_depots("bad"),
+            missing=_sum_of_depots("missing"),
+            place=Window(
+                RowNumber(),
+                partition_by="result",
+                order_by=(F("created_at").desc(), F("pk").desc()),
+            ),
+        )
+        .filter(result__isnull=False, place__lte=SHOWN)
+        .select_related("checkpoint", "verification", "host")
+        .order_by("place")
     )
-    upgrades = Sandbox.with_retired.filter(
-        perforce_server=server, upgrade_seconds__isnull=False
-    )
+    found: dict[str, list[Sandbox]] = defaultdict(list)
+    for row in rows:
+        found[row.result].append(row)
+    plan = CheckpointPlan.objects.filter(server=server).first()
     return ServerResults(
-        plan=CheckpointPlan.objects.filter(server=server)
-        .select_related("host")
-        .first(),
-        checkpoints=list(checkpoints[:SHOWN]),
-        verifications=list(verifications[:SHOWN]),
-        upgrades=list(upgrades[:SHOWN]),
+        plan=plan,
+        checkpoints=found["checkpoint"],
+        verifications=found["verification"],
+        upgrades=found["upgrade"],
     )
+
+
+def _sum_of_depots(name: str) -> Subquery:
+    depots = VerifiedDepot.objects.filter(verification__sandbox=OuterRef("pk"))
+    by_verification = depots.order_by().values("verification")
+    return Subquery(by_verification.annotate(sum=Sum(name)).values("sum"))
 
 
 def result_of(sandbox: Sandbox) -> dict[str, Checkpoint | Verification | None]:

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from django.db.models import BigIntegerField, Count, Q, QuerySet, Sum, Value
-from django.db.models.functions import Coalesce
+import datetime as dt
+
+from django.db.models import (
+    BigIntegerField,
+    Count,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+)
+from django.db.models.functions import Coalesce, Greatest
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -13,9 +24,10 @@ from provisioner.recipes.models import (
     CheckpointPlan,
     DamagedFile,
     Verification,
+    VerificationPlan,
 )
 from provisioner.sandboxes.models import Sandbox, SandboxHost
-from provisioner.sandboxes.queries import is_visible
+from provisioner.sandboxes.queries import is_visible, plan_of
 from provisioner.sites.models import PerforceServer
 
 
@@ -46,15 +58,41 @@ def kept_at(server: PerforceServer, host: SandboxHost) -> QuerySet[Checkpoint]:
     ).select_related("sandbox")
 
 
-def plan_of(server: PerforceServer) -> CheckpointPlan:
+def checkpoint_plan_of(server: PerforceServer) -> CheckpointPlan:
     """Return the plan of a server, or the usual one, switched off and not saved."""
-    rows = CheckpointPlan.objects.select_related("server", "host", "version")
-    return rows.filter(server=server).first() or CheckpointPlan(server=server)
+    return plan_of(CheckpointPlan, server)
 
 
 def plans_in_trouble() -> QuerySet[CheckpointPlan]:
-    """Return the plans whose last checkpoint failed."""
-    return CheckpointPlan.objects.filter(has_failed=True)
+    """Return the plans whose last checkpoint failed, or is too old."""
+    return CheckpointPlan.objects.filter(Q(has_failed=True) | Q(late_at__isnull=False))
+
+
+def verifications_in_trouble() -> QuerySet[VerificationPlan]:
+    """Return the plans whose last verification failed."""
+    return VerificationPlan.objects.filter(has_failed=True)
+
+
+def late_plans(*, now: dt.datetime) -> list[CheckpointPlan]:
+    """Return the plans whose newest proven checkpoint is too old, if nobody was told.
+
+    A plan that was just changed has as long for its first one.
+    """
+    proven = Checkpoint.objects.filter(
+        sandbox__perforce_server=OuterRef("server"),
+        is_proven=True,
+        removed_at__isnull=True,
+    ).order_by("-sandbox__taken_at")
+    plans = CheckpointPlan.objects.filter(is_on=True, late_at__isnull=True).annotate(
+        newest_at=Greatest(
+            Subquery(proven.values("sandbox__taken_at")[:1]), "changed_at"
+        )
+    )
+    return [
+        plan
+        for plan in plans.select_related("server")
+        if plan.newest_at <= now - dt.timedelta(hours=plan.oldest_hours)
+    ]
 
 
 def verifications_visible_to(user: User) -> QuerySet[Verification]:

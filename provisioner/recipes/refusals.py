@@ -19,9 +19,3 @@ class NoCheckpointPlan(ActionRefused):
 
     code = "no_checkpoint_plan"
     field = "purpose"
-
-
-class CheckpointPlanIncomplete(ActionRefused):
-    """The plan of {server} has no host or no version of p4d any more. Choose them."""
-
-    code = "checkpoint_plan_incomplete"

@@ -9,6 +9,7 @@ from provisioner.recipes import views
 from provisioner.recipes.api.views import (
     CheckpointPlanViewSet,
     CheckpointViewSet,
+    VerificationPlanViewSet,
     VerificationViewSet,
 )
 from provisioner.sandboxes.queries import may_have_sandboxes
@@ -47,6 +48,16 @@ urlpatterns: list[URLPattern] = [
         views.checkpoint_make,
         name="checkpoint-make",
     ),
+    path(
+        "verifications/servers/<int:pk>/",
+        views.verification_plan_edit,
+        name="verification-plan-edit",
+    ),
+    path(
+        "verifications/servers/<int:pk>/make/",
+        views.verification_make,
+        name="verification-make",
+    ),
     path("verifications/", views.verification_list, name="verification-list"),
     path(
         "verifications/<int:pk>/",
@@ -58,5 +69,6 @@ urlpatterns: list[URLPattern] = [
 api_routes = [
     Route("v1/checkpoints", CheckpointViewSet, "checkpoint"),
     Route("v1/checkpoint-plans", CheckpointPlanViewSet, "checkpoint-plan"),
+    Route("v1/verification-plans", VerificationPlanViewSet, "verification-plan"),
     Route("v1/verifications", VerificationViewSet, "verification"),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from django.forms import model_to_dict
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
@@ -12,33 +11,36 @@ from django.views.decorators.http import require_POST, require_safe
 
 from provisioner.lib import clocks
 from provisioner.recipes import actions
-from provisioner.recipes.forms import CheckpointPlanForm
+from provisioner.recipes.forms import CheckpointPlanForm, VerificationPlanForm
 from provisioner.recipes.lists import CHECKPOINTS, VERIFICATIONS, damaged_of
-from provisioner.recipes.overviews import plan_overviews
-from provisioner.recipes.queries import plan_of, verifications_visible_to
+from provisioner.recipes.models import CheckpointPlan, VerificationPlan
+from provisioner.recipes.queries import verifications_visible_to
+from provisioner.sandboxes.forms import initial_of
+from provisioner.sandboxes.overviews import plan_overviews
+from provisioner.sandboxes.queries import plan_of
 from provisioner.sites.models import PerforceServer
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
+
+REQUESTED = "Requested. Its sandbox shows how far it is."
 
 
 @require_safe
 @administrators_only
 def checkpoint_list(request: WebRequest) -> HttpResponseBase:
     """List the checkpoints, below the plans of all servers."""
-    context = {"plans": plan_overviews(now=clocks.database_now())}
+    context = {"plans": plan_overviews(CheckpointPlan, now=clocks.database_now())}
     return list_answer(request, CHECKPOINTS, "recipes/checkpoints.html", context)
 
 
 @require_safe_or_POST
 @administrators_only
 def checkpoint_plan_edit(request: WebRequest, pk: int) -> HttpResponse:
-    """Change the plan of a server."""
+    """Change the plan of a server's checkpoints."""
     server = get_object_or_404(PerforceServer, pk=pk)
-    plan = plan_of(server)
-    initial = model_to_dict(plan, CheckpointPlanForm.base_fields)
-    initial |= {"host": plan.host, "version": plan.version}
-    form = CheckpointPlanForm(posted(request), initial=initial)
+    plan = plan_of(CheckpointPlan, server)
+    form = CheckpointPlanForm(posted(request), initial=initial_of(plan))
     if form.tried(actions.checkpoint_plan_save, by=request.user, server=server):
         return done(request, "Saved.", "checkpoint-list")
     return form_page(request, "recipes/plan.html", form, server=server, plan=plan)
@@ -50,14 +52,39 @@ def checkpoint_make(request: WebRequest, pk: int) -> HttpResponse:
     """Make a checkpoint by the plan of a server, now."""
     server = get_object_or_404(PerforceServer, pk=pk)
     act = partial(actions.checkpoint_make, by=request.user, server=server)
-    said = "Requested. Its sandbox shows how far it is."
-    return acted(request, act, "checkpoint-list", said=said)
+    return acted(request, act, "checkpoint-list", said=REQUESTED)
 
 
 @require_safe
 def verification_list(request: WebRequest) -> HttpResponseBase:
-    """List what was verified."""
-    return list_answer(request, VERIFICATIONS, "recipes/verifications.html")
+    """List what was verified; to administrators below the plans of all servers."""
+    context = {}
+    if request.user.is_administrator:
+        plans = plan_overviews(VerificationPlan, now=clocks.database_now())
+        context = {"plans": plans}
+    return list_answer(request, VERIFICATIONS, "recipes/verifications.html", context)
+
+
+@require_safe_or_POST
+@administrators_only
+def verification_plan_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change the plan of a server's verifications."""
+    server = get_object_or_404(PerforceServer, pk=pk)
+    plan = plan_of(VerificationPlan, server)
+    form = VerificationPlanForm(posted(request), initial=initial_of(plan))
+    if form.tried(actions.verification_plan_save, by=request.user, server=server):
+        return done(request, "Saved.", "verification-list")
+    template = "recipes/verification_plan.html"
+    return form_page(request, template, form, server=server, plan=plan)
+
+
+@require_POST
+@administrators_only
+def verification_make(request: WebRequest, pk: int) -> HttpResponse:
+    """Verify the archives of a server by its plan, now."""
+    server = get_object_or_404(PerforceServer, pk=pk)
+    act = partial(actions.verification_make, by=request.user, server=server)
+    return acted(request, act, "verification-list", said=REQUESTED)
 
 
 @require_safe

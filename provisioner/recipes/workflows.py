@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, Sum
-
+from provisioner.accounts import permissions
 from provisioner.accounts.system import system_user
-from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import OWN, PERFORCE, STORAGE
 from provisioner.engine.subjects import Failure
 from provisioner.engine.workflow import LIGHT, StepSpec, Workflow, register
 from provisioner.recipes import actions
-from provisioner.recipes.models import Checkpoint, VerifiedDepot
+from provisioner.recipes.models import Checkpoint
 from provisioner.recipes.steps import archives, checkpoints
 from provisioner.sandboxes import purposes, workflows
 from provisioner.sandboxes.actions.keeping import sandbox_retire
@@ -88,7 +86,7 @@ def _checkpoint_is_made(operation: Operation) -> None:
     sandbox: Sandbox = operation.subject.sandbox
     made = Checkpoint.objects.get(sandbox=sandbox)
     stands = f" It stands at change {made.change}." if made.change is not None else ""
-    actions.note_made(
+    actions.note_checkpoint(
         sandbox.perforce_server,
         message=f"Made a checkpoint, and proved it by a replay elsewhere.{stands} "
         f"It is kept on {sandbox.host.name} as {made.path}.",
@@ -99,7 +97,7 @@ def _checkpoint_is_made(operation: Operation) -> None:
 def _checkpoint_failed(operation: Operation, failure: Failure) -> None:
     workflows.has_failed(operation, failure)
     sandbox: Sandbox = operation.subject.sandbox
-    actions.note_failed(
+    actions.note_checkpoint_failed(
         sandbox.perforce_server,
         message=f"The checkpoint by {sandbox.name} failed. {failure.message}",
     )
@@ -107,15 +105,20 @@ def _checkpoint_failed(operation: Operation, failure: Failure) -> None:
 
 def _archives_are_verified(operation: Operation) -> None:
     sandbox: Sandbox = operation.subject.sandbox
-    depots = VerifiedDepot.objects.filter(verification__sandbox=sandbox, left_out="")
-    found = depots.aggregate(number=Count("pk"), bad=Sum("bad"), lost=Sum("missing"))
-    record_event(
-        sandbox.perforce_server,
-        kind="archives_verified",
-        message=f"Verified the depots of a copy, {found['number']} in number: "
-        f"{found['bad'] or 0:,} revisions are damaged, {found['lost'] or 0:,} lost.",
-    )
+    actions.note_verified(sandbox)
     _retire(sandbox, reason="Its archives are verified.")
+
+
+def _verification_failed(operation: Operation, failure: Failure) -> None:
+    workflows.has_failed(operation, failure)
+    sandbox: Sandbox = operation.subject.sandbox
+    # One that somebody asked for in a sandbox of their own is theirs to look at.
+    if not permissions.can_administer(sandbox.owner):
+        return
+    actions.note_verification_failed(
+        sandbox.perforce_server,
+        message=f"The verification by {sandbox.name} failed. {failure.message}",
+    )
 
 
 def _retire(sandbox: Sandbox, *, reason: str) -> None:
@@ -136,7 +139,7 @@ register(
     Workflow(
         steps=VERIFY,
         on_success=_archives_are_verified,
-        on_failure=workflows.has_failed,
+        on_failure=_verification_failed,
         run=SandboxRun,
     ),
 )

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from provisioner.accounts.models import Team
+from provisioner.lib import schedules
 from provisioner.sandboxes.models import (
     HIGHEST_PORT,
     LONGEST_HOURS,
@@ -14,6 +15,7 @@ from provisioner.sandboxes.models import (
     P4dVersion,
     Sandbox,
     SandboxHost,
+    SandboxPlan,
     ServerVolumes,
 )
 from provisioner.sandboxes.queries import hosts_with_numbers
@@ -190,3 +192,34 @@ class SandboxPolicyForm(AskingForm):
     longest_hours = forms.IntegerField(
         min_value=1, max_value=LONGEST_HOURS, initial=24, label="Hours at most"
     )
+
+
+class PlanForm(AskingForm):
+    """Where and when sandboxes are made by a plan."""
+
+    host = forms.ModelChoiceField(
+        SandboxHost.objects.all(), to_field_name="name", empty_label=None
+    )
+    version = forms.ModelChoiceField(
+        P4dVersion.objects.all(),
+        to_field_name="release",
+        empty_label=None,
+        label="Version of p4d",
+        help_text="The server's own release: a checkpoint by another would not fit it.",
+    )
+    cron = forms.CharField(
+        max_length=schedules.LONGEST,
+        widget=CodeInput,
+        label="Made at",
+        help_text="As in cron, in UTC: minute, hour, day, month, day of the week.",
+    )
+    is_on = forms.BooleanField(
+        required=False,
+        label="Make them by this plan",
+        help_text="Off: only when somebody asks for one.",
+    )
+
+
+def initial_of(plan: SandboxPlan) -> dict[str, Any]:
+    """Return what the form of a plan begins with: rows, not their keys."""
+    return vars(plan) | {"host": plan.host, "version": plan.version}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 
 from provisioner.accounts.models import User
 from provisioner.engine.workers import alive_workers, unserved
+from provisioner.lib import schedules
 from provisioner.sandboxes.models import (
     P4dVersion,
     Sandbox,
     SandboxHost,
+    SandboxPlan,
     SandboxPolicy,
     ServerVolumes,
 )
@@ -85,3 +88,26 @@ def missing_for_sandboxes() -> list[str]:
         (SandboxHost, "There is no host for sandboxes."),
     )
     return [said for model, said in needed if not model.objects.exists()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOverview:
+    """A server that can have sandboxes, its plan, and when the next is due."""
+
+    server: PerforceServer
+    plan: SandboxPlan | None
+    next_at: dt.datetime | None
+
+
+def plan_overviews(model: type[SandboxPlan], *, now: dt.datetime) -> list[PlanOverview]:
+    """Return the servers whose volumes are described, with their plans. A query."""
+    plans = model._default_manager.select_related("host", "version")
+    of = {plan.server_id: plan for plan in plans}
+    servers = PerforceServer.objects.filter(volumes__isnull=False)
+    found = []
+    for server in servers.order_by("name"):
+        plan = of.get(server.pk)
+        is_on = plan is not None and plan.is_on
+        next_at = schedules.next_time(plan.cron, after=now) if plan and is_on else None
+        found.append(PlanOverview(server=server, plan=plan, next_at=next_at))
+    return found

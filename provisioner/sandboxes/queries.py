@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import TypeVar
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
@@ -17,9 +18,12 @@ from provisioner.sandboxes.models import (
     Sandbox,
     SandboxHost,
     SandboxOperation,
+    SandboxPlan,
     SandboxPolicy,
 )
+from provisioner.sites.models import PerforceServer
 
+AnyPlan = TypeVar("AnyPlan", bound=SandboxPlan)
 RETIREMENTS = (SandboxOperation.RETIRE, SandboxOperation.ABANDON)
 TRIES_AGAIN_AFTER = dt.timedelta(hours=1)
 
@@ -48,6 +52,12 @@ def sandboxes_ever(user: User) -> QuerySet[Sandbox]:
 
 def _with_rows(rows: QuerySet[Sandbox]) -> QuerySet[Sandbox]:
     return rows.select_related("perforce_server", "site", "host", "owner")
+
+
+def plan_of(model: type[AnyPlan], server: PerforceServer) -> AnyPlan:
+    """Return the plan of a server, or the usual one, switched off and not saved."""
+    rows = model._default_manager.select_related("server", "host", "version")
+    return rows.filter(server=server).first() or model(server=server)
 
 
 def can_change_sandbox(user: User, sandbox: Sandbox) -> bool:

@@ -19,6 +19,18 @@ class VolumeListIncomplete(ActionRefused):
     field = "places"
 
 
+class PlanIncomplete(ActionRefused):
+    """The plan of {server} has no host or no version of p4d. Choose them."""
+
+    code = "plan_incomplete"
+
+
+class PlanRunning(ActionRefused):
+    """The sandbox {name} of {server} is made for this just now. Wait for its end."""
+
+    code = "plan_running"
+
+
 class NoSandboxesForYou(ActionRefused):
     """Your team may have no sandboxes. An administrator can allow them."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import tempfile
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from tests.support.sandboxes import (
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.integration]
 
 __all__ = ["admin_user_row", "sandbox_scene"]
+NOW = dt.datetime(2026, 11, 29, 2, 30, tzinfo=dt.UTC)
 
 
 @pytest.fixture
@@ -153,9 +155,9 @@ def test_a_worker_killed_in_any_step_leaves_nothing_and_again_is_the_same(
 ) -> None:
     """Each step is done twice: as after an answer that was lost."""
     scene = sandbox_scene
-    for killed in ("dump", "replay", "compare", "keep", "prune"):
+    for day, killed in enumerate(("dump", "replay", "compare", "keep", "prune")):
         sandbox = checkpoint_make(
-            by=scene.by, server=scene.server, name=f"killed-in-{killed}"
+            by=scene.by, server=scene.server, at=NOW + dt.timedelta(days=day)
         )
         for name, step in steps_of(sandbox):
             workflow.perform(step)
@@ -251,14 +253,14 @@ def test_what_cannot_be_kept_is_refused_before_anything_is_cloned(
     newer = launcher(scene.scratch / "p4d-newer", release="2025.1")
     version = P4dVersion.objects.create(release="2025.1", path=str(newer))
     checkpoint_plan_save(by=scene.by, server=scene.server, version=version)
-    codes = [make(scene, name="newer").status_code]
+    codes = [make(scene, at=NOW).status_code]
     checkpoint_plan_save(
         by=scene.by,
         server=scene.server,
         version=scene.version,
         directory="/nonexistent/checkpoints",
     )
-    codes.append(make(scene, name="nowhere").status_code)
+    codes.append(make(scene, at=NOW + dt.timedelta(days=1)).status_code)
 
     assert codes == ["p4d_of_another_release", "no_place_for_checkpoint"]
     assert not SandboxVolume.objects.exclude(clone_uuid="").exists()

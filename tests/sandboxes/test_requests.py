@@ -326,9 +326,10 @@ def test_a_host_of_retired_sandboxes_is_kept(admin: User) -> None:
 def test_people_of_an_allowed_team_find_the_page(alice: User, as_alice: Client) -> None:
     alice.team = Team.objects.create(name="Tools")
     alice.save()
-    assert 'href="/sandboxes/"' not in as_alice.get("/").text
+    beside = "/verifications/"  # of the same group
+    assert 'href="/sandboxes/"' not in as_alice.get(beside).text
     SandboxPolicy.objects.create(team=alice.team)
-    assert 'href="/sandboxes/"' in as_alice.get("/").text
+    assert 'href="/sandboxes/"' in as_alice.get(beside).text
 
 
 def test_only_purposes_that_sandboxes_serve_are_offered(

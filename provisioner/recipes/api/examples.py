@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.api.examples import answer, refusal, request_body
-from provisioner.recipes.refusals import CheckpointPlanIncomplete
+from provisioner.sandboxes.refusals import PlanIncomplete
 
 _CHECKPOINT: dict[str, Any] = {
     "id": 12,
@@ -39,9 +39,22 @@ _PLAN: dict[str, Any] = {
     "cron": "30 2 * * *",
     "keep_daily": 7,
     "keep_weekly": 4,
+    "oldest_hours": 36,
+    "late_at": None,
     "is_on": True,
     "has_failed": False,
     "status": "",
+}
+_VERIFICATION_PLAN: dict[str, Any] = {
+    "server": "production",
+    "server_id": 1,
+    "host": "isolated",
+    "version": "2024.2",
+    "cron": "0 3 * * 6",
+    "is_on": True,
+    "has_failed": False,
+    "status": "Verified the depots of a copy, 1 in number: 0 revisions are damaged, "
+    "0 lost.",
 }
 _VERIFICATION: dict[str, Any] = {
     "id": 3,
@@ -76,7 +89,13 @@ PLANS = [answer("Daily", _PLAN)]
 SAVE_PLAN = [
     request_body("Each night", {"cron": "30 2 * * *", "is_on": True}),
     answer("Saved", _PLAN),
-    refusal("Nowhere", CheckpointPlanIncomplete(server="production")),
+    refusal("Nowhere", PlanIncomplete(server="production")),
+]
+VERIFICATION_PLANS = [answer("Weekly", _VERIFICATION_PLAN)]
+SAVE_VERIFICATION_PLAN = [
+    request_body("Each Saturday", {"cron": "0 3 * * 6", "is_on": True}),
+    answer("Saved", _VERIFICATION_PLAN),
+    refusal("Nowhere", PlanIncomplete(server="production")),
 ]
 VERIFICATIONS = [answer("A file is lost", _VERIFICATION)]
 DAMAGED = [answer("Lost", _DAMAGED)]

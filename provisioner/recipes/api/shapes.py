@@ -6,16 +6,22 @@ from typing import Any
 
 from rest_framework import serializers
 
-from provisioner.api.fields import IdOrName, Number, Text
-from provisioner.lib import schedules
+from provisioner.api.fields import Number, Text
 from provisioner.recipes.models import (
     MOST_DAYS,
+    MOST_HOURS,
     MOST_WEEKS,
     Checkpoint,
     CheckpointPlan,
     DamagedFile,
     Verification,
+    VerificationPlan,
     VerifiedDepot,
+)
+from provisioner.sandboxes.api.plans import (
+    PLAN_FIELDS,
+    PlanSaveSerializer,
+    PlanSerializer,
 )
 
 
@@ -76,53 +82,49 @@ class CheckpointQuery(serializers.Serializer[Any]):
     kept = serializers.ChoiceField(required=False, choices=["yes", "no"])
 
 
-class CheckpointPlanSerializer(serializers.ModelSerializer[CheckpointPlan]):
-    server = serializers.CharField(source="server.name")
-    server_id = serializers.IntegerField()
-    host = serializers.CharField(source="host.name", default=None, allow_null=True)
-    version = serializers.CharField(
-        source="version.release", default=None, allow_null=True
+class CheckpointPlanSerializer(PlanSerializer[CheckpointPlan]):
+    oldest_hours = serializers.IntegerField(
+        help_text="Administrators are told if the newest proven one is older."
     )
-    status = serializers.CharField(help_text="What came of the last one.")
+    late_at = serializers.DateTimeField(
+        allow_null=True, help_text="When they were told; null: it is not too old."
+    )
 
     class Meta:
         model = CheckpointPlan
         fields = (
-            "server",
-            "server_id",
-            "host",
-            "version",
+            *PLAN_FIELDS,
             "directory",
-            "cron",
             "keep_daily",
             "keep_weekly",
-            "is_on",
-            "has_failed",
-            "status",
+            "oldest_hours",
+            "late_at",
         )
         read_only_fields = fields
 
 
-class CheckpointPlanSaveSerializer(serializers.Serializer[Any]):
+class CheckpointPlanSaveSerializer(PlanSaveSerializer):
     """Fields that are left out do not change."""
 
-    host = IdOrName(required=False, help_text="A host of sandboxes.")
-    version = Text(
-        required=False, max_length=8, help_text="The server's own release of p4d."
-    )
     directory = Text(
         required=False,
         max_length=255,
         help_text="Where they are kept on the host; its uid may write there.",
     )
-    cron = Text(
-        required=False,
-        max_length=schedules.LONGEST,
-        help_text="When they are made: five fields in UTC, such as 30 2 * * *.",
-    )
     keep_daily = Number(required=False, min_value=1, max_value=MOST_DAYS)
     keep_weekly = Number(required=False, min_value=0, max_value=MOST_WEEKS)
-    is_on = serializers.BooleanField(required=False)
+    oldest_hours = Number(required=False, min_value=1, max_value=MOST_HOURS)
+
+
+class VerificationPlanSerializer(PlanSerializer[VerificationPlan]):
+    class Meta:
+        model = VerificationPlan
+        fields = PLAN_FIELDS
+        read_only_fields = fields
+
+
+class VerificationPlanSaveSerializer(PlanSaveSerializer):
+    """Fields that are left out do not change."""
 
 
 class VerifiedDepotSerializer(serializers.ModelSerializer[VerifiedDepot]):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework.decorators import action
@@ -12,8 +10,7 @@ from rest_framework.response import Response
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
-from provisioner.lib.refusals import InvalidRequest
+from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
 from provisioner.recipes import actions
 from provisioner.recipes.api import examples
 from provisioner.recipes.api.shapes import (
@@ -22,15 +19,22 @@ from provisioner.recipes.api.shapes import (
     CheckpointQuery,
     CheckpointSerializer,
     DamagedFileSerializer,
+    VerificationPlanSaveSerializer,
+    VerificationPlanSerializer,
     VerificationSerializer,
 )
-from provisioner.recipes.models import Checkpoint, CheckpointPlan, Verification
+from provisioner.recipes.models import (
+    Checkpoint,
+    CheckpointPlan,
+    Verification,
+    VerificationPlan,
+)
 from provisioner.recipes.queries import (
     checkpoints_matching,
     damaged_in,
     verifications_visible_to,
 )
-from provisioner.sandboxes.models import P4dVersion, SandboxHost
+from provisioner.sandboxes.api.plans import with_rows
 from provisioner.sites.models import PerforceServer
 
 
@@ -84,17 +88,43 @@ class CheckpointPlanViewSet(ShortListViewSet):
     def partial_update(self, request: Request, pk: int) -> Response:
         permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(PerforceServer, pk=pk)
-        asked: dict[str, Any] = self.read_body(CheckpointPlanSaveSerializer)
-        if "host" in asked:
-            asked["host"] = chosen(
-                SandboxHost.objects.all(), word="host", id_or_name=asked["host"]
-            )
-        if "version" in asked:
-            release = asked["version"]
-            asked["version"] = P4dVersion.objects.filter(release=release).first()
-            if asked["version"] is None:
-                raise InvalidRequest.at("version", f"p4d {release} is not offered.")
+        asked = with_rows(self.read_body(CheckpointPlanSaveSerializer))
         plan = actions.checkpoint_plan_save(by=self.user, server=server, **asked)
+        return self.shown(plan)
+
+
+class VerificationPlanViewSet(ShortListViewSet):
+    """For administrators: when the archives of a server are verified."""
+
+    queryset = VerificationPlan.objects.none()
+    serializer_class = VerificationPlanSerializer
+
+    @described(
+        "List plans of verifications",
+        "For administrators.",
+        ok=VerificationPlanSerializer(many=True),
+        refused=[403],
+        examples=examples.VERIFICATION_PLANS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        rows = VerificationPlan.objects.select_related("server", "host", "version")
+        return self.page_of(rows)
+
+    @described(
+        "Plan the verifications of a server",
+        "For administrators, by the id of the server. The first time host and version "
+        "are needed.",
+        body=VerificationPlanSaveSerializer,
+        ok=VerificationPlanSerializer,
+        refused=[400, 403, 404, 409],
+        examples=examples.SAVE_VERIFICATION_PLAN,
+    )
+    def partial_update(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        server = get_object_or_404(PerforceServer, pk=pk)
+        asked = with_rows(self.read_body(VerificationPlanSaveSerializer))
+        plan = actions.verification_plan_save(by=self.user, server=server, **asked)
         return self.shown(plan)
 
 

@@ -23,7 +23,7 @@ from provisioner.gateways.owners import Ids
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.recipes.models import Checkpoint
-from provisioner.recipes.queries import kept_at, plan_of
+from provisioner.recipes.queries import checkpoint_plan_of, kept_at
 from provisioner.recipes.retention import Kept, to_remove
 from provisioner.sandboxes.models import Sandbox, SandboxOperation
 from provisioner.sandboxes.steps.checking import ensure_server_fits, require_program
@@ -132,7 +132,7 @@ def ensure_place_fits(run: CheckpointRun) -> Placed:
     Raises: StepRefused.
     """
     require_program(run)
-    plan = plan_of(run.server)
+    plan = checkpoint_plan_of(run.server)
     if plan.pk is None or plan.host_id != run.sandbox.host_id:
         raise StepRefused(
             f"The plan of {run.server.name} names no directory on "
@@ -256,7 +256,7 @@ def ensure_pruned(run: CheckpointRun) -> None:
 
     Those whose file is gone are no longer counted, so nothing relies on them.
     """
-    plan = plan_of(run.server)
+    plan = checkpoint_plan_of(run.server)
     rows = {row.pk: row for row in kept_at(run.server, run.sandbox.host)}
     sizes = [(row.path, row.size_bytes) for row in rows.values()]
     gone = set(run_as(run.owner, files.not_there, sizes))

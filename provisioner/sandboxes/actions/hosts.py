@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -104,10 +105,10 @@ def _require_unused(host: SandboxHost) -> None:
         raise refusals.SandboxInUse(what=host.name, names=names)
 
 
-def check_fields(row: Any) -> None:
+def check_fields(row: Any, *, exclude: Collection[str] = ()) -> None:
     """Refuse a row with invalid fields. Raises: InvalidRequest."""
     try:
-        row.clean_fields()
+        row.clean_fields(exclude=exclude)
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
         raise InvalidRequest.at(field, " ".join(messages)) from error

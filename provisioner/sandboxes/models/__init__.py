@@ -10,6 +10,7 @@ from provisioner.sandboxes.models.hosts import (
     SandboxHost,
     SandboxPolicy,
 )
+from provisioner.sandboxes.models.plans import SandboxPlan
 from provisioner.sandboxes.models.sandboxes import (
     HOST_NOT_ASKED,
     MOVING_SANDBOXES,
@@ -39,6 +40,7 @@ __all__ = [
     "SandboxHost",
     "SandboxOperation",
     "SandboxPlace",
+    "SandboxPlan",
     "SandboxPolicy",
     "SandboxVolume",
     "ServerVolume",

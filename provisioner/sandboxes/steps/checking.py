@@ -16,12 +16,7 @@ def ensure_server_fits(run: SandboxRun) -> Checked:
     info = run.perforce.get_info()
     sandbox, server = run.sandbox, run.server
     release = p4d_release_in(info.version)
-    if is_older(sandbox.release, release):
-        raise StepRefused(
-            f"{server.name} runs {release}. A p4d {sandbox.release} cannot read its "
-            "database. Nothing was cloned. Choose a newer version.",
-            code="p4d_too_old",
-        )
+    require_not_older(run, release)
     if info.server_id and info.server_id.lower() == sandbox.server_id.lower():
         raise StepRefused(
             f"{server.name} has the ServerID {info.server_id}. Nothing was cloned. "
@@ -29,6 +24,19 @@ def ensure_server_fits(run: SandboxRun) -> Checked:
             code="server_id_of_a_server",
         )
     return Checked(release, info.server_id, info.is_case_sensitive)
+
+
+def require_not_older(run: SandboxRun, release: str) -> None:
+    """Refuse a p4d older than the original's release; "" is not known.
+
+    Raises: StepRefused.
+    """
+    if is_older(run.sandbox.release, release):
+        raise StepRefused(
+            f"{run.server.name} runs {release}. A p4d {run.sandbox.release} cannot "
+            "read its database. Nothing was cloned. Choose a newer version.",
+            code="p4d_too_old",
+        )
 
 
 def ensure_host_fits(run: SandboxRun) -> None:

@@ -126,7 +126,7 @@ def _defanged(run: SandboxRun, p4d: P4d) -> Iterator[str]:
     yield from _guarded(p4d)
     p4d.set(_DEPOT_ROOT, str(depot_root(run)))
     p4d.give_id(run.sandbox.server_id)
-    original = run.result_of(Checked).server_id or "none"
+    original = run.result_of(Checked).server_id or "none that is known"
     yield (
         f"The ServerID is {run.sandbox.server_id}; the original's is {original}. "
         "No specification says more of it, so it is a standard server."

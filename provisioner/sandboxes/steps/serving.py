@@ -43,7 +43,8 @@ def _upgrade(run: SandboxRun, p4d: P4d) -> None:
     """
     rows = Sandbox.with_retired.filter(pk=run.sandbox.pk)
     with run.writing():
-        is_first = rows.filter(upgraded_from="").update(
+        # That of an original that could not be asked is not known: "".
+        is_first = bool(run.original.release) and rows.filter(upgraded_from="").update(
             upgraded_from=run.original.release
         )
     began = time.monotonic()
