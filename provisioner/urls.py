@@ -21,6 +21,7 @@ from provisioner.cloning import urls as cloning_urls
 from provisioner.copies import urls as copy_urls
 from provisioner.dashboard import urls as dashboard_urls
 from provisioner.drift import urls as drift_urls
+from provisioner.drills import urls as drill_urls
 from provisioner.efficiency import urls as efficiency_urls
 from provisioner.engine import urls as engine_urls
 from provisioner.help import urls as help_urls
@@ -79,6 +80,7 @@ FEATURES = (
     routing_urls,
     sandbox_urls,
     recipe_urls,
+    drill_urls,
     qualification_urls,
     single_sign_on_urls,
     site_urls,

@@ -341,6 +341,7 @@ BY_ACTIONS = {
     "Moment.note": "pages: probes/actions.py, storable",
     "CheckpointPlan.directory": "a whole path: models.values; used as the host's uid",
     "CheckpointPlan.cron": "croniter, five fields: lib/schedules.py",
+    "VerificationPlan.cron": "croniter, five fields: lib/schedules.py",
     "DrillPlan.cron": "croniter, five fields: lib/schedules.py",
     "DrillVolume.source": "names of the server's volumes: drills/actions.py",
     "DrillVolume.replica": "names that ONTAP allows: drills/actions.py",
@@ -418,6 +419,8 @@ OURS = {
     "Drill": "trouble finding",
     "SandboxPlace": "role path",
     "CheckpointPlan": "status",
+    "VerificationPlan": "status",
+    "DrillPlan": "status",
     "Checkpoint": "path sha256 md5 tables remark removed_because",
     "VerifiedDepot": "name kind left_out",
     "DamagedFile": "path status",
@@ -636,11 +639,12 @@ TYPED = {
         "address": "SandboxHost.address",
     },
     "SandboxPolicyForm": {"team": CHOSEN},
-    "CheckpointPlanForm": {
+    "PlanForm": {
         **dict.fromkeys(("host", "version"), CHOSEN),
-        "directory": "CheckpointPlan.directory",
         "cron": "CheckpointPlan.cron",
     },
+    "CheckpointPlanForm": {"directory": "CheckpointPlan.directory"},
+    "DrillPlanForm": {"replicas": "DrillVolume.replica"},
     "LogUploadForm": {"file": "LogUpload.name"},
     "ServerLogForm": {
         "way": CHOSEN,
@@ -683,6 +687,7 @@ TYPED = {
             *("ProgramFilterForm", "TimesForm", "SandboxFilterForm"),
             *("ClientAdviceFilterForm", "CheckpointFilterForm"),
             *("VerificationFilterForm", "DamagedFilterForm", "RunFilterForm"),
+            "DrillFilterForm",
         ),
         dict.fromkeys(
             (
@@ -692,7 +697,7 @@ TYPED = {
                 *("behind", "issue", "purpose", "site", "server", "at_least", "days"),
                 *("failed", "advice", "kept", "damage", "status", "profile"),
                 *("order", "command", "user", "client", "host", "program", "table"),
-                *("whose", "at_least_rows", "has_failed"),
+                *("whose", "at_least_rows", "has_failed", "outcome"),
             ),
             ASKED,
         ),
@@ -743,6 +748,16 @@ TYPED = {
         "name": "Sandbox.name",
         "server_id": "Sandbox.server_id",
         "reason": "Event.reason",
+    },
+    "PatchedDrillPlanSaveRequest": {
+        **dict.fromkeys(("host", "version"), ASKED),
+        "replicas": "DrillVolume.replica",
+        "cron": "DrillPlan.cron",
+    },
+    "DrillStartRequest": {"server": ASKED},
+    "PatchedVerificationPlanSaveRequest": {
+        **dict.fromkeys(("host", "version"), ASKED),
+        "cron": "VerificationPlan.cron",
     },
     "PatchedCheckpointPlanSaveRequest": {
         **dict.fromkeys(("host", "version"), ASKED),

@@ -12,12 +12,17 @@ from provisioner.accounts.mails import NO_MAILS, mails_are_sent
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.drift.queries import open_findings_number
+from provisioner.drills.queries import drills_in_trouble
 from provisioner.engine.models import SlotBudget
 from provisioner.engine.workers import AliveWorker
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.tallies import Tallies
 from provisioner.mirrors.queries import mirrors_in_trouble
-from provisioner.recipes.queries import plans_in_trouble, servers_with_damage
+from provisioner.recipes.queries import (
+    plans_in_trouble,
+    servers_with_damage,
+    verifications_in_trouble,
+)
 from provisioner.storage.models import FillingVolume
 from provisioner.web.notices import Level
 from provisioner.workspaces.models import LEASED, Workspace
@@ -81,6 +86,16 @@ def of_sandboxes() -> list[Trouble]:
             plans_in_trouble().count(),
             ("plan of checkpoints has failed", "plans of checkpoints have failed"),
             reverse("checkpoint-list"),
+        ),
+        *_counted(
+            verifications_in_trouble().count(),
+            ("plan of verifications has failed", "plans of verifications have failed"),
+            reverse("verification-list"),
+        ),
+        *_counted(
+            drills_in_trouble().count(),
+            ("disaster drill has failed", "disaster drills have failed"),
+            reverse("drill-list"),
         ),
         *_counted(
             servers_with_damage(),

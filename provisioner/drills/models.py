@@ -10,40 +10,39 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from provisioner.lib import schedules
-from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost
-from provisioner.sites.models import PerforceServer, Site
+from provisioner.sandboxes.models import Sandbox, SandboxPlan
 from provisioner.sites.values import ontap_name_validator
 
 MONTHLY = "0 4 1 * *"
 MOST_HOURS = 24 * 366
 
 
-class DrillPlan(models.Model):
-    """When a server is brought up at another site, on which host, from which volumes.
+class DrillPlan(SandboxPlan):
+    """When a server is brought up on a host at another site, from which volumes.
 
     SnapMirror fills these volumes; whoever administers it has set that up. A copy older
-    than `oldest_hours` is a finding. `tried_for` is the due time acted on last.
+    than `oldest_hours` is a finding.
     """
 
-    server = models.OneToOneField(
-        PerforceServer, on_delete=models.CASCADE, related_name="drill_plan"
-    )
-    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="+")
-    host = models.ForeignKey(SandboxHost, on_delete=models.PROTECT, related_name="+")
-    version = models.ForeignKey(P4dVersion, on_delete=models.PROTECT, related_name="+")
+    PURPOSE = Sandbox.Purpose.DRILL
+
     cron = models.CharField(max_length=schedules.LONGEST, default=MONTHLY)
     oldest_hours = models.PositiveSmallIntegerField(
         default=24, validators=[MinValueValidator(1), MaxValueValidator(MOST_HOURS)]
     )
-    is_on = models.BooleanField(default=True)
-    changed_at = models.DateTimeField(db_default=Now(), editable=False)
-    tried_for = models.DateTimeField(null=True, editable=False)
 
-    class Meta:
-        ordering = ("server__name",)
+    class Meta(SandboxPlan.Meta):
+        pass
 
     def __str__(self) -> str:
         return f"Drills of {self.server}"
+
+    @property
+    def replicas(self) -> dict[str, str]:
+        """What SnapMirror fills, by the names of the server's volumes."""
+        if self._state.adding:
+            return {}
+        return {each.source: each.replica for each in self.volumes.all()}
 
 
 class DrillVolume(models.Model):
@@ -110,6 +109,20 @@ class Drill(models.Model):
         return self.ended_at is None and self.sandbox.state == Sandbox.State.CREATING
 
     @property
+    def outcome(self) -> str:
+        """What came of it, as a word or two."""
+        if self.ended_at is None:
+            return "Running" if self.is_running else "Stopped"
+        if self.trouble:
+            return "Failed"
+        return "Old copy" if self.finding else "Passed"
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it failed, or found something."""
+        return bool(self.trouble or self.finding)
+
+    @property
     def lost(self) -> dt.timedelta | None:
         """What would have been lost: the age of the copy (RPO)."""
         return None if self.copy_of is None else self.requested_at - self.copy_of
@@ -119,3 +132,11 @@ class Drill(models.Model):
         """How long it took until the server answered (RTO)."""
         answered_at = self.answered_at
         return None if answered_at is None else answered_at - self.requested_at
+
+    @property
+    def lost_seconds(self) -> float | None:
+        return None if self.lost is None else self.lost.total_seconds()
+
+    @property
+    def took_seconds(self) -> float | None:
+        return None if self.took is None else self.took.total_seconds()

@@ -9,9 +9,3 @@ class NoDrillPlan(ActionRefused):
     """{server} has no plan of drills. An administrator makes one."""
 
     code = "no_drill_plan"
-
-
-class DrillRunning(ActionRefused):
-    """A drill of {server} is running. Wait for its end."""
-
-    code = "drill_running"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from provisioner.drills import steps
 from provisioner.drills.actions import drill_failed, drill_passed
 from provisioner.engine.models import Operation
-from provisioner.engine.queues import OWN
+from provisioner.engine.queues import OWN, STORAGE
 from provisioner.engine.subjects import Failure
 from provisioner.engine.workflow import StepSpec, Workflow, register
 from provisioner.sandboxes import purposes, workflows
@@ -14,7 +14,13 @@ from provisioner.sandboxes.purposes import Recipe
 from provisioner.sandboxes.steps.run import SandboxRun
 
 DRILL = (
-    *workflows.CREATE,
+    StepSpec(
+        "server",
+        "Look up what is recorded of the server",
+        steps.ensure_known,
+        STORAGE,
+    ),
+    *(each for each in workflows.CREATE if each.name != "server"),
     StepSpec(
         "measure",
         "Ask it for its last change",

@@ -211,6 +211,8 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
             "p4d-versions": P4dVersion.objects.create(release="2023.1", path="/p4d").pk,
             "verifications": VerificationFactory.create(sandbox__owner=alice).pk,
             "checkpoint-plans": snapshot.template.site.perforce_server_id,
+            "verification-plans": snapshot.template.site.perforce_server_id,
+            "drill-plans": snapshot.template.site.perforce_server_id,
             "qualification-runs": QualificationRunFactory.create(
                 sandbox__owner=alice
             ).pk,

@@ -24,6 +24,7 @@ from provisioner.lib.refusals import InvalidRequest, NotAllowed
 from provisioner.sandboxes.actions.hosts import sandbox_host_save
 from provisioner.sandboxes.actions.keeping import sandbox_retire
 from provisioner.sandboxes.models import Sandbox, SandboxHost
+from provisioner.sandboxes.refusals import PlanRunning
 from provisioner.sites.models import Site
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
@@ -76,10 +77,10 @@ class DrillScene:
         asked: dict[str, Any] = {
             "by": self.here.by,
             "server": self.here.server,
-            "site": self.far,
             "host": self.host,
             "version": self.here.version,
             "replicas": REPLICAS,
+            "is_on": True,
         }
         return drill_plan_save(**(asked | given))
 
@@ -145,11 +146,12 @@ def test_a_server_comes_up_from_its_last_copy_and_leaves_nothing(
     scene.here.submit(scene.here.server.p4port, text="three\n", name="three.txt")
     scene.replicate("hourly.two")
     scene.here.submit(scene.here.server.p4port, text="lost\n", name="lost.txt")
+    newest = max(map(int, scene.here.changes_at(scene.here.server.p4port)))
     scene.plan()
+    scene.here.original.stop()  # that is what a drill is for
 
     drill = scene.drilled()
 
-    newest = max(map(int, scene.here.changes_at(scene.here.server.p4port)))
     assert (drill.trouble, drill.finding, drill.change) == ("", "", newest - 1)
     assert drill.lost is not None
     assert drill.took is not None
@@ -222,7 +224,6 @@ def test_plans_are_refused_by_what_is_wrong_and_begin_when_due(
     scene, by, server = planned, planned.here.by, planned.here.server
     stranger = UserFactory.create(username="mallory")
     for wrong, field in (
-        ({"site": scene.here.site, "host": scene.here.host}, "site"),
         ({"host": scene.here.host}, "host"),
         ({"replicas": {"prod_db": "dr_db"}}, "replicas"),
         ({"replicas": {**REPLICAS, "other": "x"}}, "replicas"),
@@ -252,7 +253,7 @@ def test_plans_are_refused_by_what_is_wrong_and_begin_when_due(
     assert start_due(now=first) == 1
     assert start_due(now=first) == 0
     drill = Drill.objects.get()
-    with pytest.raises(refusals.DrillRunning):
+    with pytest.raises(PlanRunning):
         drill_start(by=by, server=server)
     assert start_due(now=first + dt.timedelta(days=40)) == 0
     assert scene.events()[-1] == "drill_failed"
@@ -264,11 +265,11 @@ def test_plans_are_refused_by_what_is_wrong_and_begin_when_due(
 
 def test_the_command_plans_and_says_what_is_wrong(planned: DrillScene) -> None:
     whole = [f"--replica={source}={replica}" for source, replica in REPLICAS.items()]
-    known = ["--server=production", "--site=far", "--host=spare", "--p4d=2024.2"]
+    known = ["--server=production", "--host=spare", "--p4d=2024.2"]
     for arguments, sentence in (
         (["plan", "--server=nobody"], "There is no perforce server “nobody”"),
         (["now", "--server=production"], "has no plan of drills"),
-        (["plan", "--server=production"], "There is no site “”"),
+        (["plan", "--server=production"], "There is no sandbox host “”"),
         (["plan", *known, "--replica=x"], "“x” is not VOLUME=REPLICA"),
         (["plan", *known], "Name what SnapMirror fills from prod_db"),
     ):

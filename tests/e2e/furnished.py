@@ -28,6 +28,7 @@ from provisioner.catalog.models import (
 )
 from provisioner.copies.models import WorkspaceCopy
 from provisioner.drift.models import DriftCheck, Finding
+from provisioner.drills.models import Drill, DrillPlan
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import LockWait, Operation, SlotBudget, Step
 from provisioner.insight.models import (
@@ -46,9 +47,9 @@ from provisioner.notify.models import Webhook, WebhookDelivery
 from provisioner.people.actions.tokens import api_token_create
 from provisioner.probes.models import ProbeRun, ProcessCount
 from provisioner.qualification.profiles import PHASES
-from provisioner.recipes.models import CheckpointPlan
+from provisioner.recipes.models import CheckpointPlan, VerificationPlan
 from provisioner.sandboxes.actions.describing import server_volumes_save
-from provisioner.sandboxes.models import P4dVersion, SandboxPolicy
+from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxPolicy
 from provisioner.sites.models import (
     CapacityDay,
     ConnectionCheck,
@@ -484,6 +485,36 @@ class Furnished:
             has_failed=True,
             status="The checkpoint by nightly failed. p4d -jd failed: No space left.",
         )
+        VerificationPlan.objects.create(
+            server=self.server,
+            host=host,
+            version=P4dVersion.objects.get(),
+            is_on=True,
+            has_failed=True,
+            status="The verification by weekly failed. It stopped.",
+        )
+        DrillPlan.objects.create(
+            server=self.server,
+            host=host,
+            version=P4dVersion.objects.get(),
+            is_on=True,
+            status="It answered at far after 55 s, 55 min behind at change 4711.",
+        )
+        for each in ({}, {"trouble": "They have no snapshot of one name."}):
+            Drill.objects.create(
+                sandbox=SandboxFactory.create(
+                    perforce_server=self.server,
+                    host=host,
+                    state=Sandbox.State.RETIRED,
+                    retired_at=timezone.now(),
+                ),
+                oldest_hours=24,
+                copy_of=timezone.now(),
+                answered_at=timezone.now(),
+                ended_at=timezone.now(),
+                change=4711,
+                **each,
+            )
         made = {"sandbox__perforce_server": self.server, "sandbox__host": host}
         CheckpointFactory.create(**made)
         CheckpointFactory.create(

@@ -113,6 +113,8 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "sandbox-retire": [(rows.sandbox.pk,)],
         "server-volumes": [(rows.server.pk,)],
         "checkpoint-plan-edit": [(rows.server.pk,)],
+        "verification-plan-edit": [(rows.server.pk,)],
+        "drill-plan-edit": [(rows.server.pk,)],
         "verification-detail": [(rows.verification.pk,)],
         "mirror-transfer": [(rows.mirror.pk,)],
         "mirror-delete": [(rows.mirror.pk,)],

@@ -105,7 +105,7 @@ def test_it_costs_as_many_queries_for_many_as_for_one(
             by=alice, template=waiting.template, request_key=str(number)
         ).operations.get()
         dispatch.defer_step(operation, operation.steps.get(name="flush"))
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(15):
         assert "4 wait" in page_of(waiting.site.perforce_server, as_admin)
 
 

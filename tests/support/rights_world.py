@@ -261,6 +261,9 @@ def _sandboxes(people: People, site: Site) -> dict[str, dict[str, Any]]:
     return {
         "sandbox": {"pk": sandbox.pk},
         "checkpoint": {"pk": sandbox.perforce_server_id},
+        "drill": {"pk": sandbox.perforce_server_id},
+        "verification-plan": {"pk": sandbox.perforce_server_id},
+        "verification-make": {"pk": sandbox.perforce_server_id},
         "verification": {"pk": VerificationFactory.create(sandbox=sandbox).pk},
         "qualification": {"pk": RunLogFactory.create(run__sandbox=sandbox).run_id},
         "sandbox-host": {"pk": sandbox.host_id},

@@ -1,6 +1,6 @@
 """Plan and make disaster drills: `manage.py drill plan|now|stop|results --server X`.
 
-    manage.py drill plan --server main --site pune --host spare --p4d 2024.2 \\
+    manage.py drill plan --server main --host spare --p4d 2024.2 \\
         --replica p4_db=p4_db_dr --replica p4_depot=p4_depot_dr --oldest-hours 24
 """
 
@@ -16,7 +16,7 @@ from provisioner.drills.actions import drill_plan_save, drill_plan_stop, drill_s
 from provisioner.drills.models import MONTHLY, Drill
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sandboxes.models import P4dVersion, SandboxHost
-from provisioner.sites.models import PerforceServer, Site
+from provisioner.sites.models import PerforceServer
 
 
 class Command(BaseCommand):
@@ -28,8 +28,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("what", choices=("plan", "now", "stop", "results"))
         parser.add_argument("--server", required=True)
-        parser.add_argument("--site", help="Where SnapMirror keeps the copies.")
-        parser.add_argument("--host", help="A host of sandboxes there.")
+        parser.add_argument(
+            "--host", help="A host of sandboxes at the site of the copies."
+        )
         parser.add_argument("--p4d", help="A release of p4d.")
         parser.add_argument(
             "--replica",
@@ -65,14 +66,15 @@ class Command(BaseCommand):
         plan = drill_plan_save(
             by=system_user(),
             server=server,
-            site=self._named(Site, options["site"], field="name"),
             host=self._named(SandboxHost, options["host"], field="name"),
             version=self._named(P4dVersion, options["p4d"], field="release"),
             replicas={source: replica for source, _, replica in pairs},
             cron=options["cron"],
             oldest_hours=options["oldest_hours"],
+            is_on=True,
         )
-        self.stdout.write(f"Planned at {plan.site.name}: {plan.cron}.")
+        assert plan.host is not None
+        self.stdout.write(f"Planned at {plan.host.site.name}: {plan.cron}.")
 
     def _named(self, model: Any, name: str | None, *, field: str) -> Any:
         row = model.objects.filter(**{field: name}).first() if name else None
