@@ -8,6 +8,7 @@ fails where the build has to.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import string
 import subprocess
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -156,13 +158,86 @@ def run_jenkins(runner: Runner) -> bool:
     return run(last) and is_well
 
 
+def run_teamcity(runner: Runner) -> bool:
+    """Run the `script` steps, each as a file of its own for the shell.
+
+    Source: “Command Line” and “Build Step Execution Policies” in TeamCity's help.
+    """
+    parameters = {
+        "env.CLONEYARD_SERVER": runner.server,
+        "teamcity.build.id": str(runner.number),
+    }
+    text = (EXAMPLES / "teamcity.kts").read_text()
+    is_well = True
+    for step in text.split("script {")[1:]:
+        script = step.split('"""')[1]
+        assert "$" not in script  # Kotlin would put something in
+        script = re.sub("%(.*?)%", lambda found: parameters[found[1]], script)
+        if is_well or "executionMode = BuildStep.ExecutionMode.ALWAYS" in step:
+            is_well &= runner.run("sh", "-c", script, **runner.of_all_jobs)
+    return is_well
+
+
+def run_buildkite(runner: Runner) -> bool:
+    """Run the command of the one step, with what the upload of the file makes of it.
+
+    Source: “Environment variable interpolation” in Buildkite's documentation.
+    """
+    pipeline = yaml.safe_load((EXAMPLES / "buildkite.yml").read_text())
+    [step] = pipeline["steps"]
+    command = step["command"].replace("$$", "\0")
+    assert "$" not in command  # the upload would put something in
+    variables = {**runner.of_all_jobs, "BUILDKITE_JOB_ID": str(runner.number)}
+    shell = ("/bin/bash", "-e", "-c")
+    return runner.run(*shell, command.replace("\0", "$"), **variables)
+
+
 RUNS: dict[str, Callable[[Runner], bool]] = {
     "Jenkinsfile": run_jenkins,
     "github-actions.yml": run_github,
     "gitlab-ci.yml": run_gitlab,
+    "teamcity.kts": run_teamcity,
+    "buildkite.yml": run_buildkite,
     "curl.sh": lambda runner: run_script(runner, "curl.sh"),
     "cloneyard.sh": lambda runner: run_script(runner, "cloneyard.sh"),
 }
+
+
+# --- what programs on a developer's machine make of theirs
+
+
+def commands_of_vscode(**inputs: str) -> dict[str, str]:
+    """Return the tasks' command lines by their labels.
+
+    Source: “Variables reference” and “Custom tasks” in VS Code's documentation.
+    """
+    tasks = json.loads((EXAMPLES / "vscode-tasks.json").read_text())
+    assert {each["id"] for each in tasks["inputs"]} == set(inputs)
+    found = {each["label"]: each["command"] for each in tasks["tasks"]}
+    for name, value in inputs.items():
+        found = {
+            label: command.replace(f"${{input:{name}}}", value)
+            for label, command in found.items()
+        }
+    return found
+
+
+def commands_of_p4v() -> dict[str, str]:
+    """Return the tools' command lines by their names."""
+    tools = ElementTree.parse(EXAMPLES / "p4v-tools.xml").getroot()
+    assert (tools.tag, tools.get("varName")) == (
+        "CustomToolDefList",
+        "customtooldeflist",
+    )
+    return {
+        tool.findtext("Definition/Name", ""): " ".join(
+            tool.findtext(f"Definition/{part}", "") for part in ("Command", "Arguments")
+        )
+        for tool in tools
+    }
+
+
+AT_A_DESK = ("vscode-tasks.json", "p4v-tools.xml")
 
 
 @pytest.fixture
@@ -192,7 +267,7 @@ def runners(
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(600)  # ten workspaces come and go, one after the other
+@pytest.mark.timeout(600)  # fourteen workspaces come and go, one after the other
 def test_the_examples_build_in_a_workspace_and_give_it_back(
     runners: Callable[..., Runner], worker: Child
 ) -> None:
@@ -219,9 +294,47 @@ def test_the_examples_build_in_a_workspace_and_give_it_back(
     assert not any(workspace.path.exists() for workspace in Workspace.objects.all())
 
 
+@pytest.mark.integration
+def test_the_tasks_of_an_editor_get_workspaces_and_retire_them(
+    live_server: LiveServer,
+    tmp_path: Path,
+    built_template: Template,
+    alice: User,
+    worker: Child,
+) -> None:
+    """With a template of another name: the lab has had its “main”."""
+    _, token = api_token_create(by=alice)
+    runner = Runner(tmp_path, live_server.url, token, number=1, build_ends_with=0)
+    program = tmp_path / "bin" / "cloneyard"
+    program.parent.mkdir()
+    program.write_text((settings.BASE_DIR / "provisioner/cli/cloneyard.py").read_text())
+    program.chmod(0o755)
+    editor = program.with_name("code")
+    editor.write_text('#!/bin/sh\nprintf "%s %s" "$PWD" "$*" > "$MADE_IN"\n')
+    editor.chmod(0o755)
+
+    def run(command: str) -> None:
+        assert runner.run("sh", "-c", command, **runner.of_all_jobs), command
+
+    tools = commands_of_p4v()
+    run(tools["Get a workspace of main"].replace("main", built_template.name))
+    run(tools["My workspaces"])
+    of_p4v = Workspace.objects.get()
+    tasks = commands_of_vscode(template=built_template.name, workspace=of_p4v.name)
+    run(tasks.pop("Cloneyard: get a workspace and open it"))
+    opened = Workspace.objects.latest("pk")
+    assert opened != of_p4v
+    assert runner.made_in.read_text() == f"{opened.path} --new-window ."
+    for command in tasks.values():
+        run(command)
+
+    of_p4v.refresh_from_db()
+    assert of_p4v.state in (Workspace.State.TRASHED, Workspace.State.RETIRED)
+
+
 def test_every_example_is_run_and_named() -> None:
     files = {path.name for path in EXAMPLES.iterdir()}
     page = (EXAMPLES / "README.md").read_text()
 
-    assert files == {"README.md", *RUNS}
-    assert all(f"]({name})" in page for name in RUNS)
+    assert files == {"README.md", *RUNS, *AT_A_DESK}
+    assert all(f"]({name})" in page for name in (*RUNS, *AT_A_DESK))
