@@ -91,7 +91,7 @@ def test_the_answer_comes_when_the_time_is_over(
     response = api_as_alice.get(f"{WORKSPACES}/{workspace.pk}?wait=1")
 
     assert response.json()["state"] == "provisioning"
-    assert 1 <= time.monotonic() - started < 10
+    assert 1 <= time.monotonic() - started < 30
 
 
 def test_what_is_settled_is_answered_at_once(

@@ -58,10 +58,10 @@ def test_an_answer_is_held_while_a_step_is_under_way_and_no_longer(
     api_as_alice.post(f"{where}/stop")
     stopped = api_as_alice.get(f"{where}?wait=60").json()
 
-    assert 1 <= held < 10
+    assert 1 <= held < 30
     assert (asked["status_code"], current) == ("waits_for_verdict", 111)
     assert stopped["state"] == "stopped"
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60
     assert api_as_alice.get(f"{where}?wait=61").status_code == 400
 
 

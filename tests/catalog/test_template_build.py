@@ -397,7 +397,7 @@ def test_a_build_that_takes_too_long_is_stopped_with_its_children(
     operation = build(template)
 
     assert_failed(template, operation, code="build_timed_out")
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert step_of(operation, "build").log_path.read_text() == "begun\n"
     child = Path("/proc", (template.path / "child.pid").read_text().strip(), "cmdline")
     assert not child.exists() or b"sleep" not in child.read_bytes()

@@ -112,7 +112,7 @@ def test_only_administrators_verify(
 def test_a_verification_ends_when_its_caller_may_not_act(
     ws: Workspace, server: LabServer, account: PerforceAccount
 ) -> None:
-    server.faults({"command": "verify", "latency_seconds": 20})
+    server.faults({"command": "verify", "latency_seconds": 60})
     may_until = time.monotonic() + 1
 
     def leave() -> None:
@@ -124,4 +124,4 @@ def test_a_verification_ends_when_its_caller_may_not_act(
         registry.perforce_as(account).archives.verify("depot", found=print)
 
     server.faults()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30

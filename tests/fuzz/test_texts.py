@@ -91,11 +91,11 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_every_odd_text_is_read_or_refused(name: str) -> None:
-    started = time.monotonic()
+    started = time.thread_time()  # however busy the machine is
     for text in TEXTS:
         with suppress(*REFUSALS):
             PARSERS[name](text)
-    assert time.monotonic() - started < READ_WITHIN_SECONDS
+    assert time.thread_time() - started < READ_WITHIN_SECONDS
 
 
 def test_a_path_comes_back_as_it_was() -> None:

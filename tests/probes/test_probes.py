@@ -121,7 +121,7 @@ def test_a_delay_at_the_server_comes_back_from_the_probe(
 ) -> None:
     """Within 5 % of what the lab waits, beside what each takes without a delay.
 
-    A busy machine adds to both, so one good round of several is enough; that none is
+    A busy machine adds to both, so one good round of many is enough; that none is
     shorter than the delay holds for each.
     """
     delay = 1.0
@@ -129,7 +129,7 @@ def test_a_delay_at_the_server_comes_back_from_the_probe(
     [usual] = run_probe(plan).times.filter(command="dirs //*")
     lab.faults({"command": "dirs", "latency_seconds": delay})
 
-    for _ in range(5):
+    for _ in range(25):
         run = run_probe(plan)
         times = {each.command: each.seconds for each in run.times.all()}
         took, others = times.pop("dirs //*"), sum(s or 0.0 for s in times.values())

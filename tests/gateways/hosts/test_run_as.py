@@ -240,7 +240,7 @@ def test_a_child_that_does_not_die_holds_nobody_up(
     try:
         with pytest.raises(ChildFailed, match=r"longer than 2 seconds"):
             call_as(OWNER, errand.sleep_too_long, pids.append)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pids[0], signal.SIGKILL)

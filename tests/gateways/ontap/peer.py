@@ -44,6 +44,7 @@ class Peer:
     answers: list[Answer]
     asked: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    timeout_seconds: float = 20.0
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def account(self, *, ca_file: str | None = None) -> OntapAccount:
@@ -54,7 +55,7 @@ class Peer:
             password=PASSWORD,
             ca_file=str(self.ca_file) if ca_file is None else ca_file,
             svm="svm1",
-            timeout_seconds=1.0,
+            timeout_seconds=self.timeout_seconds,
         )
 
 

@@ -54,9 +54,10 @@ def test_latency_by_endpoint(rest: Rest) -> None:
     began = time.monotonic()
     rest.get("/api/cluster")
     assert time.monotonic() - began >= 0.2
+    order(rest, {"path": "/api/cluster", "latency_seconds": 60})
     began = time.monotonic()
     rest.get("/api/svm/svms")
-    assert time.monotonic() - began < 0.2
+    assert time.monotonic() - began < 30
 
 
 def test_a_job_fails_and_leaves_nothing(rest: Rest) -> None:
