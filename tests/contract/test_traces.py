@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import stat
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from provisioner.gateways.errors import GatewayError
@@ -194,15 +195,8 @@ def _of_perforce(secret: str, *command: str) -> PerforceExchange:
     )
 
 
-@settings(max_examples=60)
-@given(
-    secret=st.one_of(
-        st.from_regex(r"[A-Za-z][A-Za-z0-9_@./:#-]{7,30}", fullmatch=True),
-        st.text(st.characters(categories=["L"]), min_size=8, max_size=30),
-        st.from_regex(r"[A-Za-z]{3,9}[0-9]{6}", fullmatch=True),
-    )
-)
-def test_a_planted_secret_is_nowhere_in_a_trace(secret: str) -> None:
+def _said_of(secret: str) -> str:
+    """Return what traces say of exchanges that have a secret everywhere."""
     exchanges: list[Exchange] = [
         _of_ontap(secret),
         *(
@@ -216,13 +210,36 @@ def test_a_planted_secret_is_nowhere_in_a_trace(secret: str) -> None:
     ]
     named = replace(_of_perforce(secret, "job", "-o"), records=[{f"{secret}x": secret}])
     names = Pseudonyms()
-    said = json.dumps(
+    return json.dumps(
         [masked(each, names).as_json() for each in [*exchanges, named]],
         ensure_ascii=False,
     )
+
+
+@functools.cache
+def _said_of_any() -> str:
+    return _said_of(SECRET)
+
+
+@settings(max_examples=60)
+@given(
+    secret=st.one_of(
+        st.from_regex(r"[A-Za-z][A-Za-z0-9_@./:#-]{7,30}", fullmatch=True),
+        st.text(st.characters(categories=["L"]), min_size=8, max_size=30),
+        st.from_regex(r"[A-Za-z]{3,9}[0-9]{6}", fullmatch=True),
+    )
+)
+@example(secret="messages")
+@example(secret="Hunter2-messages")
+def test_a_planted_secret_is_nowhere_in_a_trace(secret: str) -> None:
+    # Hypothesis also tries words of our code, and some of them are keys of a trace.
+    assume(secret not in _said_of_any())
+
+    said = _said_of(secret)
+
     assert secret not in said
     for word in re.findall(r"\w{6,}", secret):
-        assert word in WORDS or word not in said
+        assert word in WORDS or word in _said_of_any() or word not in said
 
 
 def test_contents_and_passwords_leave_nothing_but_their_command() -> None:
