@@ -56,7 +56,7 @@ import urllib.request
 import uuid
 import webbrowser
 from pathlib import Path
-from typing import IO, Any, Dict, NoReturn
+from typing import IO, Any, Callable, Dict, NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 # Whoever serves this file fills in these two.
@@ -676,6 +676,23 @@ def print_rows(rows: Json) -> None:
             print(f"{title:9} {plain(value)}")
 
 
+def show_rows(
+    args: argparse.Namespace,
+    found: list[Json],
+    heading: list[str],
+    row: Callable[[Json], list[Any]],
+    *,
+    nothing: str,
+) -> None:
+    """Print what was found as JSON or as a table; say so if there is nothing."""
+    if args.json:
+        print_json(found)
+    elif found:
+        print_table([heading, *map(row, found)])
+    else:
+        tell(nothing)
+
+
 def print_table(rows: list[list[Any]]) -> None:
     shown = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown)]
@@ -991,13 +1008,8 @@ def run_copies(args: argparse.Namespace) -> None:
     server = server_of(args)
     workspace = None if args.workspace is None else server.find(args.workspace)
     found = copies_of(server, workspace)
-    if args.json:
-        print_json(found)
-    elif found:
-        heading = ["WORKSPACE", "SITE", "STATE", "ARRIVED", "OBSTACLE"]
-        print_table([heading, *map(copy_row, found)])
-    else:
-        tell("No copies.")
+    heading = ["WORKSPACE", "SITE", "STATE", "ARRIVED", "OBSTACLE"]
+    show_rows(args, found, heading, copy_row, nothing="No copies.")
 
 
 def copy_row(copy: Json) -> list[Any]:
@@ -1370,13 +1382,8 @@ def run_templates(args: argparse.Namespace) -> None:
     if args.archived:
         query["archived"] = "only"
     found = all_pages(server_of(args), "templates", query)
-    if args.json:
-        print_json(found)
-    elif found:
-        heading = ["ID", "NAME", "SITE", "STATE", "CHANGE", "OWNER", "TITLE"]
-        print_table([heading, *map(template_row, found)])
-    else:
-        tell("No templates.")
+    heading = ["ID", "NAME", "SITE", "STATE", "CHANGE", "OWNER", "TITLE"]
+    show_rows(args, found, heading, template_row, nothing="No templates.")
 
 
 def template_row(template: Json) -> list[Any]:
@@ -1518,14 +1525,12 @@ def run_snapshots(args: argparse.Namespace) -> None:
     query = {"template": template["id"], "limit": 200}
     found = all_pages(server, "snapshots", query)
     default = (template["snapshot"] or {}).get("id")
-    if args.json:
-        print_json(found)
-    elif found:
-        heading = ["ID", "NAME", "CHANGE", "QUALITY", "CREATED", "", "LABEL"]
-        rows = [snapshot_row(each, is_default=each["id"] == default) for each in found]
-        print_table([heading, *rows])
-    else:
-        tell("It has no snapshots.")
+
+    def row(snapshot: Json) -> list[Any]:
+        return snapshot_row(snapshot, is_default=snapshot["id"] == default)
+
+    heading = ["ID", "NAME", "CHANGE", "QUALITY", "CREATED", "", "LABEL"]
+    show_rows(args, found, heading, row, nothing="It has no snapshots.")
 
 
 def snapshot_row(snapshot: Json, *, is_default: bool) -> list[Any]:
@@ -1692,13 +1697,8 @@ def dedupe_plan_row(plan: Json) -> list[Any]:
 def run_sandboxes(args: argparse.Namespace) -> None:
     """List sandboxes of Perforce servers: one's own, administrators all."""
     found = all_pages(server_of(args), "sandboxes", {"limit": 200})
-    if args.json:
-        print_json(found)
-    elif found:
-        heading = ["NAME", "COPY OF", "STATE", "P4PORT", "P4D", "OWNER", "ENDS"]
-        print_table([heading, *map(sandbox_row, found)])
-    else:
-        tell("No sandboxes.")
+    heading = ["NAME", "COPY OF", "STATE", "P4PORT", "P4D", "OWNER", "ENDS"]
+    show_rows(args, found, heading, sandbox_row, nothing="No sandboxes.")
 
 
 def sandbox_row(sandbox: Json) -> list[Any]:
@@ -1823,13 +1823,14 @@ def run_snapshot_policies(args: argparse.Namespace) -> None:
         policies = server.ask("GET", "snapshot-policies")["results"]
         if args.site is not None:
             policies = [policy for policy in policies if policy["site"] == args.site]
-    if args.json:
-        print_json(policies)
-    elif policies:
-        heading = ["ID", "SITE", "TEMPLATE", "PURPOSE", "HOURLY", "DAILY", "SPACE"]
-        print_table([heading, *map(snapshot_policy_row, policies)])
-    else:
-        tell("No policies: no snapshots are taken of workspaces.")
+    heading = ["ID", "SITE", "TEMPLATE", "PURPOSE", "HOURLY", "DAILY", "SPACE"]
+    show_rows(
+        args,
+        policies,
+        heading,
+        snapshot_policy_row,
+        nothing="No policies: no snapshots are taken of workspaces.",
+    )
 
 
 def snapshot_policy_row(policy: Json) -> list[Any]:
@@ -1884,13 +1885,8 @@ def run_processes(args: argparse.Namespace) -> None:
     asked = {"server": args.of, "user": args.user, "at_least": args.at_least}
     query: Json = {name: value for name, value in asked.items() if value is not None}
     found = all_pages(server, "processes", {**query, "limit": 200})
-    if args.json:
-        print_json(found)
-    elif found:
-        heading = ["ID", "SERVER", "NUMBER", "STATE", "USER", "COMMAND", "STARTED"]
-        print_table([heading, *map(process_row, found)])
-    else:
-        tell("No processes.")
+    heading = ["ID", "SERVER", "NUMBER", "STATE", "USER", "COMMAND", "STARTED"]
+    show_rows(args, found, heading, process_row, nothing="No processes.")
 
 
 def process_row(process: Json) -> list[Any]:
