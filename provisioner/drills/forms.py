@@ -6,7 +6,8 @@ from typing import Any
 
 from django import forms
 
-from provisioner.drills.models import MOST_HOURS
+from provisioner.drills.models import MOST_HOURS, DrillPlan
+from provisioner.drills.queries import replicas_to_name
 from provisioner.sandboxes.forms import PlanForm
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import LinesField
@@ -28,10 +29,16 @@ class DrillPlanForm(PlanForm):
         help_text="An older copy counts as a failure: so much work would be lost.",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["host"].help_text = "At another site than the server."
-        self.fields["version"].help_text = "The server's release, or a newer one."
+    elsewhere = True
+
+    def __init__(self, *args: Any, plan: DrillPlan, **kwargs: Any) -> None:
+        super().__init__(*args, plan=plan, **kwargs)
+        self.initial["replicas"] = replicas_to_name(plan)
+        self.fields[
+            "host"
+        ].help_text = (
+            "At another site than the server, where SnapMirror keeps its copies."
+        )
 
     def clean_replicas(self) -> dict[str, str]:
         """Return the replicas by volume."""

@@ -13,9 +13,7 @@ from provisioner.drills import actions
 from provisioner.drills.forms import DrillPlanForm
 from provisioner.drills.lists import DRILLS
 from provisioner.drills.models import DrillPlan
-from provisioner.drills.queries import replicas_to_name
 from provisioner.lib import clocks
-from provisioner.sandboxes.forms import initial_of
 from provisioner.sandboxes.overviews import plan_overviews
 from provisioner.sandboxes.queries import plan_of
 from provisioner.sites.models import PerforceServer
@@ -38,8 +36,7 @@ def drill_plan_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change the plan of a server's drills."""
     server = get_object_or_404(PerforceServer, pk=pk)
     plan = plan_of(DrillPlan, server)
-    initial = initial_of(plan) | {"replicas": replicas_to_name(plan)}
-    form = DrillPlanForm(posted(request), initial=initial)
+    form = DrillPlanForm(posted(request), plan=plan)
     if form.tried(actions.drill_plan_save, by=request.user, server=server):
         return done(request, "Saved.", "drill-list")
     return form_page(request, "drills/plan.html", form, server=server, plan=plan)

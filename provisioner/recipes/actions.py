@@ -162,9 +162,10 @@ def note_verified(sandbox: Sandbox) -> None:
         bad=Coalesce(Sum("bad"), Value(0)),
         lost=Coalesce(Sum("missing"), Value(0)),
     )
+    depots = "1 depot" if found["number"] == 1 else f"{found['number']} depots"
     message = (
-        f"Verified the depots of a copy, {found['number']} in number: "
-        f"{found['bad']:,} revisions are damaged, {found['lost']:,} lost."
+        f"Verified {depots} of a copy: {found['bad']:,} damaged revisions, "
+        f"{found['lost']:,} lost."
     )
     server = sandbox.perforce_server
     plan_note(

@@ -6,6 +6,7 @@ from django import forms
 
 from provisioner.recipes.models import MOST_DAYS, MOST_HOURS, MOST_WEEKS, DamagedFile
 from provisioner.sandboxes.forms import PlanForm
+from provisioner.sandboxes.models import P4dVersion
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import CodeInput
 
@@ -17,6 +18,13 @@ class VerificationPlanForm(PlanForm):
 class CheckpointPlanForm(PlanForm):
     """Where checkpoints are kept, for how long, and when they are made."""
 
+    version = forms.ModelChoiceField(
+        P4dVersion.objects.all(),
+        to_field_name="release",
+        empty_label=None,
+        label="Version of p4d",
+        help_text="The server's own release, or its checkpoint would not fit it.",
+    )
     directory = forms.CharField(
         max_length=255,
         widget=CodeInput,

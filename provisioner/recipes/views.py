@@ -15,7 +15,6 @@ from provisioner.recipes.forms import CheckpointPlanForm, VerificationPlanForm
 from provisioner.recipes.lists import CHECKPOINTS, VERIFICATIONS, damaged_of
 from provisioner.recipes.models import CheckpointPlan, VerificationPlan
 from provisioner.recipes.queries import verifications_visible_to
-from provisioner.sandboxes.forms import initial_of
 from provisioner.sandboxes.overviews import plan_overviews
 from provisioner.sandboxes.queries import plan_of
 from provisioner.sites.models import PerforceServer
@@ -40,7 +39,7 @@ def checkpoint_plan_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change the plan of a server's checkpoints."""
     server = get_object_or_404(PerforceServer, pk=pk)
     plan = plan_of(CheckpointPlan, server)
-    form = CheckpointPlanForm(posted(request), initial=initial_of(plan))
+    form = CheckpointPlanForm(posted(request), plan=plan)
     if form.tried(actions.checkpoint_plan_save, by=request.user, server=server):
         return done(request, "Saved.", "checkpoint-list")
     return form_page(request, "recipes/plan.html", form, server=server, plan=plan)
@@ -71,7 +70,7 @@ def verification_plan_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change the plan of a server's verifications."""
     server = get_object_or_404(PerforceServer, pk=pk)
     plan = plan_of(VerificationPlan, server)
-    form = VerificationPlanForm(posted(request), initial=initial_of(plan))
+    form = VerificationPlanForm(posted(request), plan=plan)
     if form.tried(actions.verification_plan_save, by=request.user, server=server):
         return done(request, "Saved.", "verification-list")
     template = "recipes/verification_plan.html"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -18,7 +18,7 @@ from provisioner.sandboxes.models import (
     SandboxPlan,
     ServerVolumes,
 )
-from provisioner.sandboxes.queries import hosts_with_numbers
+from provisioner.sandboxes.queries import hosts_for, hosts_with_numbers, version_of
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm, CodeInput, LinesField, NameField
@@ -91,8 +91,10 @@ class SandboxForm(AskingForm):
         super().__init__(*args)
         server = self.fields["server"]
         assert isinstance(server, forms.ModelChoiceField)
-        if PerforceServer.objects.filter(volumes__isnull=False).count() == 1:
+        servers = PerforceServer.objects.filter(volumes__isnull=False)[:2]
+        if len(servers) == 1:
             server.empty_label = None
+            self.fields["version"].initial = version_of(servers[0])
         hours = self.fields["hours"]
         hours.widget.attrs["max"] = longest_hours
         hours.initial = min(hours.initial, longest_hours)
@@ -195,31 +197,39 @@ class SandboxPolicyForm(AskingForm):
 
 
 class PlanForm(AskingForm):
-    """Where and when sandboxes are made by a plan."""
+    """Where and when sandboxes of a server are made by a plan."""
 
     host = forms.ModelChoiceField(
-        SandboxHost.objects.all(), to_field_name="name", empty_label=None
+        SandboxHost.objects.none(), to_field_name="name", empty_label=None
     )
     version = forms.ModelChoiceField(
         P4dVersion.objects.all(),
         to_field_name="release",
         empty_label=None,
         label="Version of p4d",
-        help_text="The server's own release: a checkpoint by another would not fit it.",
     )
     cron = forms.CharField(
         max_length=schedules.LONGEST,
         widget=CodeInput,
-        label="Made at",
+        label="When",
         help_text="As in cron, in UTC: minute, hour, day, month, day of the week.",
     )
     is_on = forms.BooleanField(
         required=False,
-        label="Make them by this plan",
-        help_text="Off: only when somebody asks for one.",
+        label="Act by this plan",
+        help_text="Off: only when somebody asks.",
     )
+    elsewhere: ClassVar = False
+    """Whether hosts at other sites than the server's are offered, or those at its."""
+
+    def __init__(self, *args: Any, plan: SandboxPlan, **kwargs: Any) -> None:
+        super().__init__(*args, initial=_initial_of(plan), **kwargs)
+        host = self.fields["host"]
+        assert isinstance(host, forms.ModelChoiceField)
+        host.queryset = hosts_for(plan.server, elsewhere=self.elsewhere)
 
 
-def initial_of(plan: SandboxPlan) -> dict[str, Any]:
+def _initial_of(plan: SandboxPlan) -> dict[str, Any]:
     """Return what the form of a plan begins with: rows, not their keys."""
-    return vars(plan) | {"host": plan.host, "version": plan.version}
+    version = plan.version or version_of(plan.server)
+    return vars(plan) | {"host": plan.host, "version": version}

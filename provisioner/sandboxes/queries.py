@@ -11,15 +11,19 @@ from provisioner.accounts.models import User
 from provisioner.accounts.permissions import Role, Verb, may, roles_of
 from provisioner.engine.models import Operation
 from provisioner.engine.workers import alive_workers, unserved
+from provisioner.gateways.perforce.releases import p4d_release_in
+from provisioner.insight.models import ServerConfiguration
 from provisioner.sandboxes.models import (
     HOST_NOT_ASKED,
     LONGEST_HOURS,
     RESTING_SANDBOXES,
+    P4dVersion,
     Sandbox,
     SandboxHost,
     SandboxOperation,
     SandboxPlan,
     SandboxPolicy,
+    ServerVolumes,
 )
 from provisioner.sites.models import PerforceServer
 
@@ -136,3 +140,19 @@ def hosts_with_numbers() -> QuerySet[SandboxHost]:
 def at_host(host: SandboxHost) -> QuerySet[Sandbox]:
     """Return the sandboxes that take a place at a host."""
     return Sandbox.objects.filter(host=host)
+
+
+def hosts_for(
+    server: PerforceServer, *, elsewhere: bool = False
+) -> QuerySet[SandboxHost]:
+    """Return the hosts at the site of a server's volumes, or those elsewhere."""
+    homes = ServerVolumes.objects.filter(server=server).values("site")
+    is_home = Q(site__in=homes)
+    return SandboxHost.objects.filter(~is_home if elsewhere else is_home)
+
+
+def version_of(server: PerforceServer) -> P4dVersion | None:
+    """Return the version that is a server's own, as far as that was read."""
+    read = ServerConfiguration.objects.filter(server=server).first()
+    release = p4d_release_in(read.version) if read is not None else ""
+    return P4dVersion.objects.filter(release=release).first()

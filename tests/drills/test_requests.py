@@ -100,8 +100,12 @@ def test_an_administrator_plans_and_begins_drills_on_pages(
     as_admin: Client,
 ) -> None:
     where = f"/drills/servers/{server.pk}/"
+    assert server.volumes is not None
+    SandboxHostFactory.create(name="beside", site=server.volumes.site)
     page = as_admin.get(where).text
     assert "p4=" in page  # the volumes of the server are there to be filled in
+    assert 'value="spare"' in page
+    assert 'value="beside"' not in page
     assert "has no plan of drills" in as_admin.post(f"{where}start/", follow=True).text
     for wrong in (
         {"replicas": "p4"},
@@ -109,9 +113,11 @@ def test_an_administrator_plans_and_begins_drills_on_pages(
         {"replicas": "other=p4_dr"},
         {"cron": "monthly"},
         {"oldest_hours": 0},
+        {"host": "beside"},
     ):
         assert as_admin.post(where, FORM | wrong).status_code >= 400, wrong
     assert not DrillPlan.objects.exists()
+    SandboxHost.objects.exclude(pk=host.pk).delete()
 
     assert as_admin.post(where, FORM).status_code == 302
     assert "Begun." in as_admin.post(f"{where}start/", follow=True).text

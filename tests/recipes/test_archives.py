@@ -81,7 +81,7 @@ def test_what_is_lost_or_damaged_is_found_and_outlives_the_sandbox(
     assert verification.ended_at is not None
     assert servers_with_damage() == 1
     said = Event.objects.get(kind="archives_verified").message
-    assert "1 revisions are damaged, 1 lost" in said
+    assert "1 damaged revisions, 1 lost" in said
 
     client.force_login(scene.by)
     where = f"/verifications/{verification.pk}/"

@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import Team, User
 from provisioner.audit_log.models import Event
 from provisioner.dashboard.troubles import of_sandboxes
+from provisioner.insight.models import ServerConfiguration
 from provisioner.lib.refusals import ActionRefused
 from provisioner.notify.models import Notification
 from provisioner.recipes import actions
@@ -288,7 +289,15 @@ def test_archives_are_verified_by_plan(
     as_admin: Client,
     api_as_admin: APIClient,
 ) -> None:
+    P4dVersion.objects.create(release="2025.1", path="/opt/p4d-newer")
+    ServerConfiguration.objects.create(
+        server=server, version="P4D/LINUX26X86_64/2024.2/2697822 (2024/12/19)"
+    )
+    SandboxHostFactory.create(name="elsewhere")
     where = f"/verifications/servers/{server.pk}/"
+    page = as_admin.get(where).text
+    assert 'value="elsewhere"' not in page
+    assert '<option value="2024.2" selected>' in page
     posted = {
         **{"host": "isolated", "version": "2024.2"},
         **{"cron": "0 3 * * 6", "is_on": "on"},
@@ -333,5 +342,5 @@ def test_damage_and_a_verification_that_fails_are_told(
     ]
     first = Notification.objects.filter(kind="server_trouble").earliest("pk")
     assert first.data["path"] == f"/verifications/{damaged.pk}/"
-    assert "2 revisions are damaged, 1 lost" in first.data["sentence"]
+    assert "2 damaged revisions, 1 lost" in first.data["sentence"]
     assert VerificationPlan.objects.get().has_failed

@@ -53,8 +53,7 @@ _VERIFICATION_PLAN: dict[str, Any] = {
     "cron": "0 3 * * 6",
     "is_on": True,
     "has_failed": False,
-    "status": "Verified the depots of a copy, 1 in number: 0 revisions are damaged, "
-    "0 lost.",
+    "status": "Verified 3 depots of a copy: 0 damaged revisions, 0 lost.",
 }
 _VERIFICATION: dict[str, Any] = {
     "id": 3,
