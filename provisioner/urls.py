@@ -20,6 +20,7 @@ from provisioner.catalog import urls as catalog_urls
 from provisioner.cloning import urls as cloning_urls
 from provisioner.copies import urls as copy_urls
 from provisioner.dashboard import urls as dashboard_urls
+from provisioner.directory import urls as directory_urls
 from provisioner.drift import urls as drift_urls
 from provisioner.drills import urls as drill_urls
 from provisioner.efficiency import urls as efficiency_urls
@@ -74,6 +75,7 @@ FEATURES = (
     recovery_urls,
     cloning_urls,
     notify_urls,
+    directory_urls,
     people_urls,
     pool_urls,
     rescue_urls,

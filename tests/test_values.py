@@ -374,6 +374,8 @@ BY_ACTIONS = {
 """Set by people through actions alone, or kept by Django; tested at those."""
 
 OURS = {
+    "DirectorySync": "state message",
+    "DirectoryChange": "action sentence",
     "ApiToken": "digest token_key",
     "Session": "session_key session_data name ip user_agent",
     "DriftCheck": "system status_message",

@@ -11,6 +11,7 @@ from django.urls import reverse
 from provisioner.accounts.mails import NO_MAILS, mails_are_sent
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
+from provisioner.directory.queries import sync_in_trouble
 from provisioner.drift.queries import open_findings_number
 from provisioner.drills.queries import drills_in_trouble
 from provisioner.engine.models import SlotBudget
@@ -48,7 +49,7 @@ def troubles(
     workers: Iterable[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
-    """Return the current problems, except missing workers. Seven queries."""
+    """Return the current problems, except missing workers. Eight queries."""
     return [
         *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),
@@ -71,6 +72,7 @@ def troubles(
             reverse("mirror-list"),
         ),
         *of_sandboxes(),
+        *_of_directory(),
         *_counted(
             open_findings_number(),
             ("finding of drift is open", "findings of drift are open"),
@@ -106,6 +108,15 @@ def of_sandboxes() -> list[Trouble]:
             reverse("verification-list"),
         ),
     ]
+
+
+def _of_directory() -> list[Trouble]:
+    sync = sync_in_trouble()
+    if sync is None:
+        return []
+    did = "failed" if sync.state == sync.State.FAILED else "needs your approval"
+    sentence = f"The directory sync {did}: {sync.message}"
+    return [Trouble(sentence=sentence, url=reverse("directory-sync"))]
 
 
 def _mails() -> list[Trouble]:

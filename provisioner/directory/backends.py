@@ -8,7 +8,7 @@ from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 
 from provisioner.accounts.models import User
-from provisioner.directory.actions import directory_sign_in
+from provisioner.directory.actions.sign_in import directory_sign_in
 
 
 class DirectoryPasswords(ModelBackend):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from provisioner.accounts.refusals import SignInRefused
+from provisioner.lib.refusals import ActionRefused
 
 
 class DirectorySilent(SignInRefused):
@@ -23,3 +24,9 @@ class DisabledThere(SignInRefused):
     """Your account at {provider} is {why}. Ask whoever runs it."""
 
     code = "disabled_in_directory"
+
+
+class NothingToApprove(ActionRefused):
+    """This sync asks for nothing any more: a newer one has run. Look at that one."""
+
+    code = "nothing_to_approve"

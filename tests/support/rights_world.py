@@ -36,6 +36,7 @@ from provisioner.workspace_snapshots.models import (
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
+from tests.support.directory_syncs import make_directory_sync
 from tests.support.factories import (
     CopyRuleFactory,
     MirrorFactory,
@@ -233,6 +234,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "operation": {"pk": workspace.operations.get().pk},
         "help-page": {"name": "glossary"},
         "maintenance": {"pk": make_maintenance().pk},
+        "directory-sync": {"pk": make_directory_sync().pk},
         "password-new": {"uidb64": "MQ", "token": "x"},
         "event": {"pk": workspace.events.latest("pk").pk},
         "finding": {"pk": finding_about(workspace).pk},

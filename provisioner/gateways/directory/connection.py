@@ -158,17 +158,23 @@ class Link:
         return _entry(found[0]) if found else None
 
 
-def on_a_server(directory: Directory, call: Callable[[Link], Result]) -> Result:
+def on_a_server(
+    directory: Directory,
+    call: Callable[[Link], Result],
+    *,
+    answers: int = MOST_LATE_ANSWERS,
+) -> Result:
     """Call with a connection; if a server does not answer, with one to the next.
 
-    Reading again and binding again change nothing.
+    Reading again and binding again change nothing. A connection is cut after the time
+    of so many late answers.
 
     Raises: GatewayError; the last one, if no server answers.
     """
     trouble: GatewayError | None = None
     for url in _in_turn(directory.urls):
         try:
-            with connected(directory, url) as link:
+            with connected(directory, url, answers=answers) as link:
                 result = call(link)
         except Unreachable as error:
             log.warning("directory_server_silent", url=url, **error.log_context())

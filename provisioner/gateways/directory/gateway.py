@@ -9,6 +9,7 @@ from functools import partial
 
 from provisioner.gateways.directory.configuration import Directory
 from provisioner.gateways.directory.connection import (
+    MOST_LATE_ANSWERS,
     Entry,
     Link,
     connected,
@@ -71,7 +72,9 @@ class DirectoryGateway:
         for start in range(0, len(subjects), LOOKED_UP_AT_A_TIME):
             some = subjects[start : start + LOOKED_UP_AT_A_TIME]
             people = on_a_server(
-                self.directory, partial(self._found, subjects=some, now=now)
+                self.directory,
+                partial(self._found, subjects=some, now=now),
+                answers=MOST_LATE_ANSWERS * len(some),
             )
             found |= {person.subject: person for person in people}
         return found

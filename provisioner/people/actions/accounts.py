@@ -16,6 +16,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.zones import find_zone
+from provisioner.identities.models import Identity
 from provisioner.lib.refusals import InvalidRequest, NotAllowed
 from provisioner.people.queries import Standing, standing_of
 from provisioner.people.refusals import AccountExists, NotYourself, TeamExists
@@ -88,7 +89,7 @@ def account_create(*, by: User, username: str, password: str, **given: Any) -> U
 def account_close(*, by: User, account: User) -> None:
     """Close an account, and end its sessions and tokens.
 
-    Its workspaces stay until their leases end.
+    Its workspaces stay until their leases end. The directory does not reopen it.
 
     Raises: NotAllowed, NotYourself.
     """
@@ -99,6 +100,7 @@ def account_close(*, by: User, account: User) -> None:
             raise NotYourself
         row.is_active = False
         row.save(update_fields=["is_active"])
+        Identity.objects.filter(account=row).update(closed_at=None)
         sessions_end(row)
 
 
@@ -112,6 +114,7 @@ def account_reopen(*, by: User, account: User) -> None:
         row = locked_account(account, by=by)
         row.is_active = True
         row.save(update_fields=["is_active"])
+        Identity.objects.filter(account=row).update(closed_at=None)
 
 
 def locked_account(account: User, *, by: User) -> User:
