@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,12 +21,27 @@ from provisioner.drills.actions import (
 )
 from provisioner.drills.models import Drill, DrillPlan
 from provisioner.drills.sweeps import give_up, start_due
+from provisioner.engine import workflow
+from provisioner.engine.starting import start_operation
+from provisioner.insight.models import ServerConfiguration
 from provisioner.lib import clocks
+from provisioner.lib.typed_json import to_json
 from provisioner.notify.models import Notification
 from provisioner.sandboxes.actions.describing import server_volumes_save
-from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost
+from provisioner.sandboxes.models import (
+    P4dVersion,
+    Sandbox,
+    SandboxHost,
+    SandboxOperation,
+)
+from provisioner.sandboxes.steps.run import Checked
 from provisioner.sites.models import PerforceServer
-from tests.support.factories import SandboxHostFactory, SiteFactory, UserFactory
+from tests.support.factories import (
+    SandboxFactory,
+    SandboxHostFactory,
+    SiteFactory,
+    UserFactory,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -235,3 +251,40 @@ def test_one_that_was_retired_meanwhile_was_stopped(
 
     drill = Drill.objects.select_related("sandbox").get(pk=drill.pk)
     assert (drill.outcome, drill.is_running) == ("Stopped", False)
+
+
+def recorded(server: PerforceServer, by: User, checked: Checked) -> None:
+    """Record what a server said of itself when a sandbox of it was made."""
+    sandbox = SandboxFactory.create(perforce_server=server)
+    operation = start_operation(SandboxOperation.CREATE, about=sandbox, by=by)
+    operation.steps.filter(name=Checked.step).update(result=to_json(checked))
+
+
+def looked_up(server: PerforceServer, by: User) -> object:
+    """Begin a drill, and return what its first step finds."""
+    drill = drill_start(by=by, server=server)
+    [step] = drill.sandbox.operations.get().steps.filter(name="server")
+    return workflow.perform(step)
+
+
+def test_of_the_original_is_taken_what_is_recorded(
+    plan: DrillPlan, admin: User
+) -> None:
+    server = plan.server
+    PerforceServer.objects.filter(pk=server.pk).update(server_id="")
+    said = Checked(release="2023.1", server_id="main", is_case_sensitive=False)
+    recorded(server, admin, said)
+    ServerConfiguration.objects.create(
+        server=server, version="P4D/LINUX26X86_64/2024.2/2697822 (2024/12/19)"
+    )
+
+    # Its configuration was read after the last sandbox of it was made.
+    assert looked_up(server, admin) == replace(said, release="2024.2")
+
+
+def test_what_nobody_recorded_is_unknown(plan: DrillPlan, admin: User) -> None:
+    PerforceServer.objects.filter(pk=plan.server_id).update(server_id="")
+
+    found = looked_up(plan.server, admin)
+
+    assert found == Checked(release="", server_id="", is_case_sensitive=True)
