@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
-import structlog
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage
 from django.core.validators import validate_email
 from django.template.loader import render_to_string
 
-from provisioner.accounts.mails import NotReached, NotTaken, mail_server
 from provisioner.audit_log.actions import record_event
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.insight.models import ProgramMail
 from provisioner.insight.releases import NOT_AGAIN_FOR
 from provisioner.lib import clocks
-
-log = structlog.get_logger(__name__)
-
-TRIED_FOR = dt.timedelta(days=1)
-NOT_TAKEN = "The mail server did not accept it."
 
 
 def send(mail: ProgramMail) -> None:
@@ -33,10 +24,10 @@ def send(mail: ProgramMail) -> None:
     try:
         address = registry.perforce(mail.server).email_of(mail.p4_user)
     except GatewayError as error:
-        _give_up_if_old(mail, f"No mail address is known: {error.sentence}")
+        mail.give_up_if_old(f"No mail address is known: {error.sentence}")
         return
     if why := _why_not(mail, address):
-        _give_up(mail, why)
+        mail.give_up(why)
         return
     subject, _, text = render_to_string(
         "insight/mails/program_old.txt", {"mail": mail}
@@ -44,18 +35,7 @@ def send(mail: ProgramMail) -> None:
     message = EmailMessage(
         subject.removeprefix("Subject:").strip(), text.strip() + "\n", to=[address]
     )
-    try:
-        with mail_server() as message.connection:
-            if not _claim(mail, address):
-                return
-            message.send()
-    except NotReached as error:
-        log.warning("mail_not_taken", program_mail_id=mail.pk, error=str(error))
-        _give_up_if_old(mail, NOT_TAKEN)
-    except NotTaken:
-        _give_up(mail, NOT_TAKEN)
-    else:
-        ProgramMail.objects.filter(pk=mail.pk).update(sent_at=clocks.database_now())
+    if mail.send_once(message, address=address):
         record_event(
             mail.server,
             kind="program_mail_sent",
@@ -82,18 +62,3 @@ def _why_not(mail: ProgramMail, address: str) -> str:
     if others.exclude(pk=mail.pk).exists():
         return "Somebody else with this mail address already got one."
     return ""
-
-
-def _claim(mail: ProgramMail, address: str) -> bool:
-    waiting = ProgramMail.objects.filter(pk=mail.pk, claimed_at=None, trouble="")
-    return bool(waiting.update(claimed_at=clocks.database_now(), address=address))
-
-
-def _give_up_if_old(mail: ProgramMail, why: str) -> None:
-    if clocks.database_now() - mail.requested_at > TRIED_FOR:
-        _give_up(mail, why)
-
-
-def _give_up(mail: ProgramMail, why: str) -> None:
-    ProgramMail.objects.filter(pk=mail.pk).update(trouble=why)
-    log.warning("program_mail_not_sent", program_mail_id=mail.pk, reason=why)

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from provisioner.accounts.requested_mails import RequestedMail
 from provisioner.lib.fields import EvidenceField
 from provisioner.server_log.models import ServerLog
 from provisioner.sites.models import PerforceServer
@@ -286,11 +287,10 @@ class ProgramRelease(models.Model):
         return f"Releases of {self.program} at {self.server}"
 
 
-class ProgramMail(models.Model):
+class ProgramMail(RequestedMail):
     """A mail that asks a Perforce user to update programs.
 
-    `outdated` are these, as its text names them. It is claimed once, before it is sent,
-    so that nobody gets it twice; `trouble` says why it was not sent.
+    `outdated` are these, as its text names them.
     """
 
     server = models.ForeignKey(
@@ -299,13 +299,6 @@ class ProgramMail(models.Model):
     p4_user = models.TextField()
     outdated = EvidenceField(default=list)
     address = models.CharField(max_length=320, blank=True)
-    requested_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
-    requested_at = models.DateTimeField(db_default=Now())
-    claimed_at = models.DateTimeField(null=True)
-    sent_at = models.DateTimeField(null=True)
-    trouble = models.TextField(blank=True)
 
     class Meta:
         ordering = ("-pk",)

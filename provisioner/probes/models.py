@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from provisioner.accounts.requested_mails import RequestedMail
 from provisioner.probes.commands import USUAL
 from provisioner.sites.models import PerforceServer
 
@@ -148,12 +149,8 @@ class ProcessCount(models.Model):
         return f"{self.processes} at {self.server}"
 
 
-class ReportMail(models.Model):
-    """A report on two periods, to be mailed to a person as it was then.
-
-    It is claimed once, before it is sent, so that nobody gets it twice; `trouble` says
-    why it was not sent. Claimed and neither: the connection broke half-way.
-    """
+class ReportMail(RequestedMail):
+    """A report on two periods, to be mailed to a person as it was then."""
 
     server = models.ForeignKey(
         PerforceServer, on_delete=models.CASCADE, related_name="report_mails"
@@ -163,13 +160,6 @@ class ReportMail(models.Model):
     )
     subject = models.CharField(max_length=200)
     text = models.TextField()
-    requested_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
-    requested_at = models.DateTimeField(db_default=Now())
-    claimed_at = models.DateTimeField(null=True)
-    sent_at = models.DateTimeField(null=True)
-    trouble = models.TextField(blank=True)
 
     class Meta:
         ordering = ("-pk",)

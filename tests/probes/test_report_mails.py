@@ -14,13 +14,13 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
+from provisioner.accounts.requested_mails import TRIED_FOR
 from provisioner.audit_log.models import Event
 from provisioner.insight.refusals import MailsNotSent
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest, NotAllowed
 from provisioner.probes.actions import moment_mark, report_mail
 from provisioner.probes.comparing import Report, compare_periods
-from provisioner.probes.mails import TRIED_FOR
 from provisioner.probes.models import ProbeRun, ReportMail
 from provisioner.probes.sweeps import send_report_mail
 from tests.support.factories import PerforceServerFactory
