@@ -7,7 +7,18 @@ from collections.abc import Iterable
 
 from django.db import connection, models, transaction
 
-from provisioner.server_log.models import LogCommand, LogMessage, LogTableUse
+from provisioner.server_log.models import (
+    LockSum,
+    LogCommand,
+    LogMessage,
+    LogSum,
+    LogTableUse,
+)
+
+# So many names are counted one by one, of each day. PostgreSQL counts a hundred by
+# itself, takes all others for as frequent, and looks for a rare one in all rows.
+_NAMES_KNOWN = 1000
+_NAMES = ("user", "client", "host", "program", "command")
 
 _BY_DAY: tuple[type[models.Model], ...] = (LogCommand, LogTableUse, LogMessage)
 # Two that make the same day wait for each other.
@@ -39,6 +50,16 @@ def ensure_days(days: Iterable[dt.date]) -> None:
                     f"ALTER TABLE {table} ATTACH PARTITION {part} FOR VALUES "
                     f"FROM ('{begin} 00:00+00') TO ('{end} 00:00+00')"
                 )
+            know_names(f"{LogCommand._meta.db_table}_{day:%Y%m%d}")
+
+
+def know_names(part: str) -> None:
+    """Have PostgreSQL count the names of a day's commands one by one."""
+    counted = ", ".join(
+        f'ALTER "{name}" SET STATISTICS {_NAMES_KNOWN}' for name in _NAMES
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {part} {counted}")
 
 
 def drop_days_before(day: dt.date) -> int:
@@ -57,6 +78,17 @@ def drop_days_before(day: dt.date) -> int:
                 table = f"{model._meta.db_table}_{each:%Y%m%d}"
                 cursor.execute(f"DROP TABLE IF EXISTS {table}")
     return len(old)
+
+
+def look_at_sums() -> None:
+    """Have PostgreSQL look how many names sums have in common.
+
+    Of partitioned tables it does so by itself for each part alone, and plans queries of
+    the whole by what it saw of the whole.
+    """
+    with connection.cursor() as cursor:
+        for model in (LogSum, LockSum):
+            cursor.execute(f"ANALYZE {model._meta.db_table}")
 
 
 def _existing() -> set[dt.date]:

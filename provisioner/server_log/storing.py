@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import zoneinfo
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
@@ -266,17 +266,13 @@ class Batch:
         self._days.add(day)
         return True
 
-    def _rows_of(self, parts: _Parts) -> Iterator[tuple[Any, ...]]:
-        """Yield rows of sums by hour, then by day, in the order of their keys."""
-        days: _Parts = defaultdict(list)
-        for (hour, *names), numbers in sorted(parts.items()):
-            together = _together(numbers)
-            at = _moment(hour * _HOUR)
-            yield (self._log_id, Span.HOUR.value, at, *names, *together)
-            days[hour // 24, *names].append(together)
-        for (day, *names), numbers in sorted(days.items()):
-            at = _moment(day * _DAY)
-            yield (self._log_id, Span.DAY.value, at, *names, *_together(numbers))
+    def _rows_of(self, parts: _Parts) -> Rows:
+        """Return rows of sums by hour."""
+        log_id, span = self._log_id, Span.HOUR.value
+        return [
+            (log_id, span, _said(hour * _HOUR), *names, *_together(numbers))
+            for (hour, *names), numbers in parts.items()
+        ]
 
 
 # Of the numbers of a `TableUse`: waits and holds of all locks, then of the longest.
@@ -378,13 +374,17 @@ def _copy(model: type[models.Model] | str, rows: Rows, columns: Sequence[str]) -
 
 
 def _add_up(
-    model: type[models.Model],
-    key: Sequence[str],
-    sums: Sequence[str],
-    rows: Iterable[tuple[Any, ...]],
+    model: type[models.Model], key: Sequence[str], sums: Sequence[str], rows: Rows
 ) -> None:
-    """Add sums to those that are there, in the order of their keys."""
-    table, columns = model._meta.db_table, (*key, *sums)
+    """Add sums by hour to those that are there, and to those by day."""
+    if not rows:
+        return
+    table, columns = model._meta.db_table, _quoted((*key, *sums))
+    names = _quoted(name for name in key if name not in ("log_id", "span", "at"))
+    totals = ", ".join(
+        f'max("{name}")' if name in _LONGEST else f'sum("{name}")::bigint'
+        for name in sums
+    )
     changes = ", ".join(
         f'"{name}" = greatest(there."{name}", excluded."{name}")'
         if name in _LONGEST
@@ -394,16 +394,19 @@ def _add_up(
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE TEMPORARY TABLE {table}_new ON COMMIT DROP AS "  # noqa: S608 - ours
-            f"SELECT {_quoted(columns)} FROM {table} WITH NO DATA"
+            f"SELECT {columns} FROM {table} WITH NO DATA"
         )
-        _copy(f"{table}_new", list(rows), columns)
+        _copy(f"{table}_new", rows, (*key, *sums))
         cursor.execute(
-            f"INSERT INTO {table} AS there ({_quoted(columns)}) "  # noqa: S608 - ours
-            f"SELECT * FROM {table}_new "
+            f"INSERT INTO {table} AS there ({columns}) "  # noqa: S608 - ours
+            f"SELECT * FROM {table}_new UNION ALL "
+            f"SELECT log_id, '{Span.DAY.value}', date_trunc('day', at, 'UTC'), "
+            f"{names}, {totals} FROM {table}_new GROUP BY 1, 2, 3, {names} "
+            f"ORDER BY {_quoted(key)} "
             f"ON CONFLICT ({_quoted(key)}) DO UPDATE SET {changes}"
         )
         cursor.execute(f"DROP TABLE {table}_new")
 
 
-def _quoted(columns: Sequence[str]) -> str:
+def _quoted(columns: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in columns)

@@ -23,7 +23,11 @@ from provisioner.server_log.models import (
     ServerLog,
     Span,
 )
-from provisioner.server_log.partitions import drop_days_before, ensure_days
+from provisioner.server_log.partitions import (
+    drop_days_before,
+    ensure_days,
+    look_at_sums,
+)
 from provisioner.server_log.polling import count_repeats
 from provisioner.server_log.queries import queue_of
 from provisioner.server_log.tailing import tail
@@ -104,6 +108,7 @@ def sweep_log_days(timestamp: int) -> None:
     if ServerLog.objects.exists():
         with transaction.atomic():
             ensure_days([today, today + dt.timedelta(days=1)])
+    look_at_sums()
     forget_broken_uploads()
     # The next night does it if somebody reads a whole file now.
     drop_days_before(oldest)

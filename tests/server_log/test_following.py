@@ -305,6 +305,18 @@ def test_a_new_day_keeps_nobody_from_reading_others() -> None:
     assert of_all == of_the_day
 
 
+def test_names_of_a_day_are_counted_one_by_one() -> None:
+    ensure_days([dt.date(2020, 2, 28)])
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT attname FROM pg_attribute WHERE attstattarget = 1000 "
+            "AND attrelid = 'server_log_logcommand_20200228'::regclass"
+        )
+        names = {name for (name,) in cursor.fetchall()}
+    assert names == {"user", "client", "host", "program", "command"}
+
+
 @pytest.mark.parametrize("number", ["9" * 30, "9" * 5000, "1.2.3"])
 def test_numbers_that_no_server_has_written_stop_nobody(
     log: ServerLog, number: str

@@ -19,6 +19,26 @@ def partitioned(table, *, key):
     """
 
 
+def by_span(table, *, once, names):
+    """Return the SQL that keeps sums of days apart: those of hours are many more.
+
+    Days are added to all day long, which has room in their pages.
+    """
+    return f"""
+        ALTER TABLE {table} RENAME TO {table}_plain;
+        CREATE TABLE {table} (LIKE {table}_plain) PARTITION BY LIST (span);
+        DROP TABLE {table}_plain;
+        CREATE SEQUENCE {table}_id_seq OWNED BY {table}.id;
+        ALTER TABLE {table} ALTER id SET DEFAULT nextval('{table}_id_seq');
+        CREATE TABLE {table}_hour PARTITION OF {table} FOR VALUES IN ('hour');
+        CREATE TABLE {table}_day PARTITION OF {table} FOR VALUES IN ('day')
+            WITH (fillfactor = 70);
+        ALTER TABLE {table} ADD CONSTRAINT {once} UNIQUE ({names});
+        ALTER TABLE {table} ADD FOREIGN KEY (log_id) REFERENCES server_log_serverlog
+            DEFERRABLE INITIALLY DEFERRED;
+    """
+
+
 class Migration(migrations.Migration):
 
     initial = True
@@ -96,11 +116,11 @@ class Migration(migrations.Migration):
                 ('command_id', models.BigIntegerField()),
                 ('started_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField()),
-                ('user', models.TextField()),
-                ('client', models.TextField()),
-                ('command', models.TextField()),
+                ('user', models.TextField(db_collation='C')),
+                ('client', models.TextField(db_collation='C')),
+                ('command', models.TextField(db_collation='C')),
                 ('origin', models.CharField(choices=[('people', 'People'), ('builds', 'Builds'), ('ours', 'Cloneyard')], max_length=6)),
-                ('table', models.TextField()),
+                ('table', models.TextField(db_collation='C')),
                 ('read_wait_ms', models.BigIntegerField()),
                 ('read_held_ms', models.BigIntegerField()),
                 ('write_wait_ms', models.BigIntegerField()),
@@ -118,7 +138,7 @@ class Migration(migrations.Migration):
                 ('span', models.CharField(choices=[('hour', 'Hour'), ('day', 'Day')], max_length=4)),
                 ('by', models.CharField(choices=[('command', 'Command'), ('user', 'User'), ('program', 'Program'), ('client', 'Client'), ('host', 'Host')], max_length=7)),
                 ('at', models.DateTimeField()),
-                ('name', models.TextField()),
+                ('name', models.TextField(db_collation='C')),
                 ('origin', models.CharField(choices=[('people', 'People'), ('builds', 'Builds'), ('ours', 'Cloneyard')], max_length=6)),
                 ('commands', models.BigIntegerField()),
                 ('failed', models.BigIntegerField()),
@@ -163,11 +183,11 @@ class Migration(migrations.Migration):
                 ('started_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('pid', models.BigIntegerField()),
-                ('user', models.TextField()),
-                ('client', models.TextField()),
-                ('host', models.TextField()),
-                ('program', models.TextField()),
-                ('command', models.TextField()),
+                ('user', models.TextField(db_collation='C')),
+                ('client', models.TextField(db_collation='C')),
+                ('host', models.TextField(db_collation='C')),
+                ('program', models.TextField(db_collation='C')),
+                ('command', models.TextField(db_collation='C')),
                 ('arguments', models.TextField()),
                 ('lapse_ms', models.BigIntegerField()),
                 ('compute_ms', models.BigIntegerField()),
@@ -195,9 +215,9 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('span', models.CharField(choices=[('hour', 'Hour'), ('day', 'Day')], max_length=4)),
                 ('at', models.DateTimeField()),
-                ('table', models.TextField()),
-                ('user', models.TextField()),
-                ('command', models.TextField()),
+                ('table', models.TextField(db_collation='C')),
+                ('user', models.TextField(db_collation='C')),
+                ('command', models.TextField(db_collation='C')),
                 ('origin', models.CharField(choices=[('people', 'People'), ('builds', 'Builds'), ('ours', 'Cloneyard')], max_length=6)),
                 ('commands', models.BigIntegerField()),
                 ('read_wait_ms', models.BigIntegerField()),
@@ -244,10 +264,10 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('at', models.DateTimeField()),
-                ('user', models.TextField()),
-                ('program', models.TextField()),
-                ('client', models.TextField()),
-                ('command', models.TextField()),
+                ('user', models.TextField(db_collation='C')),
+                ('program', models.TextField(db_collation='C')),
+                ('client', models.TextField(db_collation='C')),
+                ('command', models.TextField(db_collation='C')),
                 ('origin', models.CharField(choices=[('people', 'People'), ('builds', 'Builds'), ('ours', 'Cloneyard')], max_length=6)),
                 ('commands', models.BigIntegerField()),
                 ('parts', models.PositiveSmallIntegerField()),
@@ -263,6 +283,18 @@ class Migration(migrations.Migration):
         migrations.RunSQL(partitioned('server_log_logtableuse', key='started_at'), migrations.RunSQL.noop),
         migrations.RunSQL(partitioned('server_log_logmessage', key='at'), migrations.RunSQL.noop),
         migrations.RunSQL(partitioned('server_log_logcommand', key='started_at'), migrations.RunSQL.noop),
+        migrations.RunSQL(
+            by_span('server_log_logsum', once='log_sum_once', names='span, by, at, log_id, name, origin'),
+            migrations.RunSQL.noop,
+        ),
+        migrations.RunSQL(
+            by_span(
+                'server_log_locksum',
+                once='lock_sum_once',
+                names='span, at, log_id, "table", "user", command, origin',
+            ),
+            migrations.RunSQL.noop,
+        ),
         # Users have few of the tables and commands each: without that known, all are sorted.
         migrations.RunSQL(
             'CREATE STATISTICS lock_sum_names (ndistinct) '
