@@ -54,7 +54,10 @@ COMMANDS = Listing[LogCommand](
     columns=(
         Column("command", "Command", "command"),
         Column("arguments", "", "arguments", goes_with="command"),
-        Column("user", "User", "user", is_unbroken=True),
+        Column("user", "User", "user"),
+        Column("client", "", "client", goes_with="user"),
+        Column("host", "", "host", goes_with="user"),
+        Column("program", "", "program", goes_with="user"),
         Column(
             *("started_at", "Begun", "started_at", "started_at"),
             is_unbroken=True,
@@ -71,9 +74,6 @@ COMMANDS = Listing[LogCommand](
         _number("sent_mb", "Sent"),
         Column("files_sent", "", "files_sent", goes_with="sent_mb"),
         _number("rows_scanned", "Rows scanned"),
-        Column("client", "Client", "client"),
-        Column("host", "", "host", goes_with="client"),
-        Column("program", "", "program", goes_with="client"),
         Column("server", "Server", "log.server.name"),
         Column("pid", "", "pid"),
         Column("has_failed", "", "has_failed"),

@@ -114,7 +114,7 @@ def load_chart(reader: User, asked: Asked) -> Chart:
         id="load",
         title="Time that commands took",
         unit=Unit.SECONDS,
-        columns=("Took", "Waited for locks", OURS_SAID, "Commands"),
+        columns=("Took", "Waited for locks", "Of Cloneyard", "Commands"),
         part=OURS_SAID,
         stretches=_stretches(asked),
         points=[_point(each, asked) for each in found],

@@ -158,9 +158,11 @@ def server_polling(request: WebRequest) -> HttpResponseBase:
 @administrators_only
 def lock_waits(request: WebRequest) -> HttpResponseBase:
     """Show who waited for whose locks at a server, and draw it."""
-    form = LockWaitsForm(request.GET if "server" in request.GET else None)
     newest = F("log__read_at").desc(nulls_last=True)
     first = PerforceServer.objects.order_by(newest, "name").first()
+    form = LockWaitsForm(
+        request.GET if "server" in request.GET else None, initial={"server": first}
+    )
     asked = form.criteria() if form.is_valid() else {}
     server = asked.pop("server", None) or first
     found = find_lock_waits(request.user, server=server, **asked) if server else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
+import re
 import smtplib
 from typing import Any
 
@@ -231,6 +233,17 @@ def test_a_release_is_changed_on_its_page(
 
     [person, _] = people_to_ask(server)
     assert [str(old) for old in person.outdated] == ["P4V 2024.10", "p4 2019.1"]
+
+
+def test_a_minimum_leads_to_what_would_stop_older_ones(
+    server: PerforceServer, as_admin: Client
+) -> None:
+    page = as_admin.get(reverse("program-releases")).text
+    [address] = re.findall(r'href="([^"]*older_than=2020\.1)"', page)
+
+    proposed = as_admin.get(html.unescape(address))
+
+    assert "p4 configure set minClient=2020.1" in proposed.text
 
 
 def test_scripts_change_releases_and_ask(

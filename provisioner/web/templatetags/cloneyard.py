@@ -287,6 +287,11 @@ def duration(seconds: float | None) -> str:
 
 
 @register.filter
+def duration_ms(milliseconds: int) -> str:
+    return times.duration_text(milliseconds / 1000)
+
+
+@register.filter
 def roughly(seconds: float) -> str:
     return times.rough_text(seconds)
 
