@@ -57,6 +57,12 @@ class NoMailGoesThere(ActionRefused):
     code = "no_mail"
 
 
+class PasswordIsElsewhere(ActionRefused):
+    """The password of {name} is that of {provider}, and is changed there."""
+
+    code = "password_elsewhere"
+
+
 class TeamExists(ActionRefused):
     """A team “{name}” already exists."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pwd
 
 import pytest
+from django.test import Client
 from pytest_django import Settings
 
 from provisioner.accounts.models import Team, User
@@ -102,6 +103,23 @@ def test_who_is_not_is_let_in(values: dict[str, str], directory: Slapd) -> None:
     directory.person("kim", *classes, **values)
     browser, _ = sign_in("kim")
     assert is_in(browser)
+
+
+def test_a_password_of_the_directory_is_changed_there(
+    directory: Slapd, as_admin: Client
+) -> None:
+    directory.person("erin")
+    browser, _ = sign_in("erin")
+    assert "that of Example: change it there" in browser.get("/me/password/").text
+    erin = User.objects.get(username="erin")
+    form = {"password": "a-quite-long-new-one", "mail": ""}
+    answer = as_admin.post(f"/people/{erin.pk}/password/", form, follow=True)
+    assert "The password of erin is that of Example" in answer.text
+    del form["mail"]
+    answer = as_admin.post(f"/people/{erin.pk}/password/", form)
+    assert "The password of erin is that of Example" in answer.text
+    erin.refresh_from_db()
+    assert not erin.has_usable_password()
 
 
 # --- uid and gid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth.forms import PasswordResetForm
 from django.db import transaction
 from procrastinate.contrib.django import app
@@ -13,8 +14,9 @@ from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.tokens import token_revoke, tokens_of
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.deferring import defer
+from provisioner.identities.queries import password_is_elsewhere
 from provisioner.people.actions.accounts import check_password, locked_account
-from provisioner.people.refusals import NoMailGoesThere
+from provisioner.people.refusals import NoMailGoesThere, PasswordIsElsewhere
 
 MAIL_TASK = "send_password_mail"
 
@@ -27,10 +29,11 @@ def account_set_password(
 
     Return how many tokens were revoked.
 
-    Raises: NotAllowed, InvalidRequest.
+    Raises: NotAllowed, InvalidRequest, PasswordIsElsewhere.
     """
     permissions.require(permissions.can_administer(by))
     row = locked_account(account, by=by)
+    _require_password_here(row)
     check_password(password, row)
     row.set_password(password)
     row.save(update_fields=["password"])
@@ -45,10 +48,11 @@ def account_set_password(
 def password_mail_to(*, by: User, account: User) -> None:
     """Mail a person a link to choose a password.
 
-    Raises: NotAllowed, NoMailGoesThere.
+    Raises: NotAllowed, NoMailGoesThere, PasswordIsElsewhere.
     """
     permissions.require(permissions.can_administer(by))
     account = locked_account(account, by=by)
+    _require_password_here(account)
     if not (mails_are_sent() and account.email and account.is_active):
         raise NoMailGoesThere(name=account.get_username())
     _queue_mail(account)
@@ -62,6 +66,13 @@ def password_mail_ask(*, address: str) -> None:
     if mails_are_sent():
         for account in PasswordResetForm().get_users(address):
             _queue_mail(account)
+
+
+def _require_password_here(account: User) -> None:
+    """Raises: PasswordIsElsewhere."""
+    directory = settings.DIRECTORY
+    if directory is not None and password_is_elsewhere(account):
+        raise PasswordIsElsewhere(name=account.username, provider=directory.name)
 
 
 def _queue_mail(account: User) -> None:

@@ -30,6 +30,7 @@ from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import User
 from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.tokens import tokens_of
+from provisioner.identities.queries import password_is_elsewhere
 from provisioner.limits.admission import quota_limits
 from provisioner.people.actions.accounts import account_choose_zone
 from provisioner.people.actions.passwords import password_mail_ask
@@ -129,10 +130,12 @@ def my_password(request: WebRequest) -> HttpResponse:
             said += f" Tokens revoked: {number}."
         return done(request, said, "my-account")
     tokens = tokens_of(request.user).count()
+    is_elsewhere = password_is_elsewhere(request.user)
+    elsewhere = settings.DIRECTORY.name if settings.DIRECTORY and is_elsewhere else ""
     return render(
         request,
         "people/my_password.html",
-        {"form": form, "tokens": tokens},
+        {"form": form, "tokens": tokens, "elsewhere": elsewhere},
         status=422 if form.errors else 200,
     )
 
