@@ -361,6 +361,7 @@ ELSEWHERE = {
     "manifest.json",
     "nfs.conf",
     "ROOT/faults.json",
+    ".vscode/tasks.json",
 }
 
 
