@@ -120,6 +120,7 @@ INSTALLED_APPS = [
     "provisioner.recovery",
     "provisioner.cloning",
     "provisioner.insight",
+    "provisioner.advice",
     "provisioner.probes",
     "provisioner.server_log",
     "provisioner.transfer",

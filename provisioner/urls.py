@@ -12,6 +12,7 @@ from django.template import loader
 from django.urls import URLPattern, URLResolver, include, path
 from django.views import defaults
 
+from provisioner.advice import urls as advice_urls
 from provisioner.api import errors as api_errors
 from provisioner.api.routes import addresses
 from provisioner.audit_log import urls as audit_log_urls
@@ -91,6 +92,7 @@ FEATURES = (
     efficiency_urls,
     insight_urls,
     probe_urls,
+    advice_urls,
     server_log_urls,
     transfer_urls,
     web_urls,

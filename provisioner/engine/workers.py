@@ -19,8 +19,11 @@ from psycopg import AsyncConnection
 from provisioner.engine.models import WorkerQueues
 from provisioner.engine.queues import OWN_SLOTS, own_slots_of
 from provisioner.engine.worker_pools import Pool
+from provisioner.gateways.hosts.kernels import kernel_release
+from provisioner.gateways.hosts.mounts import NfsUse, nfs_uses
 from provisioner.lib import clocks
 from provisioner.lib.databases import close_unusable_connection
+from provisioner.lib.typed_json import from_json, to_json
 
 ANSWER_WITHIN_SECONDS = 5.0
 
@@ -56,6 +59,8 @@ def tell_queues(worker_id: int, *, pool: Pool) -> None:
             "own": pool.own,
             "host": socket.gethostname(),
             "process_id": os.getpid(),
+            "kernel": kernel_release(),
+            "nfs_uses": to_json(nfs_uses()),
         },
     )
     known = ProcrastinateWorker.objects.values("pk")
@@ -77,7 +82,8 @@ class AliveWorker:
     """A worker that sent a heartbeat lately; `queues` is None if it serves all.
 
     `own` are the OWN_SLOTS that it has: even one whose queues are None may lack some.
-    `clock_trouble` says what is wrong with its clock; then it serves nothing.
+    `clock_trouble` says what is wrong with its clock; then it serves nothing. `kernel`
+    and `nfs_uses` are what its host had when it started.
     """
 
     host: str
@@ -87,6 +93,8 @@ class AliveWorker:
     heard_at: dt.datetime
     own: tuple[str, ...] = OWN_SLOTS
     clock_ahead_seconds: float = 0.0
+    kernel: str = ""
+    nfs_uses: tuple[NfsUse, ...] = ()
 
     @property
     def clock_trouble(self) -> str:
@@ -142,4 +150,6 @@ def _as_one(pools: list[Any]) -> AliveWorker:
         heard_at=min(pool.heard_at for pool in pools),
         own=tuple(pool.own for pool in pools if pool.own),
         clock_ahead_seconds=max((p.clock_ahead_seconds for p in pools), key=abs),
+        kernel=pools[0].kernel,
+        nfs_uses=tuple(from_json(NfsUse, each) for each in pools[0].nfs_uses),
     )

@@ -29,6 +29,7 @@ GROUPS = (
             "insight",
             "sandboxes",
             "qualification",
+            "storage-advice",
             "monitoring",
             "backup",
             "server-logs",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
-Release = tuple[int, int, int]
+from provisioner.gateways.ontap.releases import (
+    POLICIES_OVER_REST,
+    Release,
+    release_of,
+    release_text,
+)
 
 OLDEST_PARTNER: dict[Release, Release] = {
     (9, 13, 1): (9, 8, 0),
@@ -20,17 +23,6 @@ OLDEST_PARTNER: dict[Release, Release] = {
 Source: "Compatible ONTAP versions for SnapMirror relationships" of the ONTAP
 documentation, asynchronous relationships.
 """
-POLICIES_OVER_REST: Release = (9, 11, 1)
-"""The first whose REST API creates the policies of mirrors, at the destination."""
-
-
-def release_of(version: str) -> Release | None:
-    """Return the release of a version such as "9.16.1P4"; None if it says none."""
-    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
-    if found is None:
-        return None
-    generation, major, minor = (int(number or 0) for number in found.groups())
-    return generation, major, minor
 
 
 def remark_on(*, home: str, home_version: str, site: str, site_version: str) -> str:
@@ -43,8 +35,9 @@ def remark_on(*, home: str, home_version: str, site: str, site_version: str) -> 
         return ""
     if there < POLICIES_OVER_REST:
         return (
-            f"{site} has ONTAP {_text(there)}, which cannot create the policy of a "
-            f"mirror over REST. Upgrade it to {_text(POLICIES_OVER_REST)} or newer."
+            f"{site} has ONTAP {release_text(there)}, which cannot create the policy "
+            "of a mirror over REST. Upgrade it to "
+            f"{release_text(POLICIES_OVER_REST)} or newer."
         )
     older, newer = sorted([at_home, there])
     oldest = OLDEST_PARTNER.get(newer)
@@ -52,12 +45,7 @@ def remark_on(*, home: str, home_version: str, site: str, site_version: str) -> 
         return ""
     behind, ahead = (site, home) if there == older else (home, site)
     return (
-        f"SnapMirror does not connect ONTAP {_text(newer)} at {ahead} with "
-        f"{_text(older)} at {behind}: transfers may fail. Upgrade {behind} to "
-        f"{_text(oldest)} or newer."
+        f"SnapMirror does not connect ONTAP {release_text(newer)} at {ahead} with "
+        f"{release_text(older)} at {behind}: transfers may fail. Upgrade {behind} to "
+        f"{release_text(oldest)} or newer."
     )
-
-
-def _text(release: Release) -> str:
-    generation, major, minor = release
-    return f"{generation}.{major}" + (f".{minor}" if minor else "")

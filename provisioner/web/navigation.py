@@ -42,6 +42,7 @@ class Group(Enum):
     LOAD = "Load and logs"
     MEASUREMENTS = "Measurements"
     SANDBOXES = "Backup and sandboxes"
+    ADVICE = "Advice"
 
 
 def everybody(user: User) -> bool:

@@ -54,6 +54,12 @@
     if (event.persisted) location.reload();
   });
 
+  // A slider shows no number of its own.
+  document.addEventListener("input", (event) => {
+    const shown = document.querySelector(`output[data-value-of="${event.target.id}"]`);
+    if (event.target.id && shown) shown.value = event.target.value;
+  });
+
   // Pages that poll say when they cannot, and when they can again.
   function showConnection(isLost) {
     document.getElementById("connection-lost").hidden = !isLost;

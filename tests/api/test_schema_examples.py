@@ -77,6 +77,8 @@ SHOWN_FIRST = {
     "qualification_runs_retrieve": {"200"},
     "qualification_runs_retry": {"202", "409"},
     "server_volumes_list": {"200"},
+    "storage_advice_list": {"200"},
+    "support_matrix_list": {"200"},
     "server_volumes_create": {"request", "200", "400"},
     "webhooks_list": {"200"},
     "webhooks_create": {"request", "201"},

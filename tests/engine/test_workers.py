@@ -44,6 +44,8 @@ from provisioner.engine.workers import (
     tell_queues,
     worker_connector,
 )
+from provisioner.gateways.hosts.kernels import kernel_release
+from provisioner.gateways.hosts.mounts import nfs_uses
 from tests.support.database_outage import (
     cut_by_the_server,
     cut_off_everybody_else,
@@ -52,6 +54,7 @@ from tests.support.database_outage import (
 )
 from tests.support.jobs import queue_sweep
 from tests.support.requests import workspace_create
+from tests.support.workers import start_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -473,3 +476,19 @@ def test_no_connection_waits_for_a_host_that_vanished() -> None:
         assert int(parameters["tcp_user_timeout"]) <= 20_000
         assert int(parameters["connect_timeout"]) <= 10
         assert int(parameters["keepalives_idle"]) <= 10
+
+
+def test_a_worker_says_the_kernel_and_the_nfs_mounts_of_its_host() -> None:
+    start_worker("build7", "storage")
+
+    [worker] = alive_workers()
+    assert worker.kernel == kernel_release()
+    assert list(worker.nfs_uses) == nfs_uses()
+
+
+def test_a_worker_of_before_said_no_kernel() -> None:
+    start_worker("build7", "storage")
+    WorkerQueues.objects.update(kernel="", nfs_uses=[])
+
+    [worker] = alive_workers()
+    assert (worker.kernel, worker.nfs_uses) == ("", ())

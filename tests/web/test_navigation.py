@@ -112,6 +112,7 @@ def test_a_page_marks_where_it_is(
         ("/perforce/clients/", "Programs and clients", ("Clients", "page")),
         ("/perforce/probes/", "Measurements", ("Probes", "page")),
         ("/perforce/logs/", "Load and logs", ("Server logs", "page")),
+        ("/perforce/support/", "Advice", ("Support matrix", "page")),
         ("/perforce/moments/", "Measurements", ("Did it help?", "true")),
     ],
 )

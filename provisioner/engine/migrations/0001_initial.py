@@ -33,6 +33,8 @@ class Migration(migrations.Migration):
                 ('own', models.CharField(blank=True, default='', max_length=100)),
                 ('host', models.CharField(max_length=255)),
                 ('process_id', models.PositiveIntegerField()),
+                ('kernel', models.CharField(blank=True, default='', max_length=255)),
+                ('nfs_uses', models.JSONField(default=list)),
                 ('clock_ahead_seconds', models.FloatField(default=0.0)),
                 ('started_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
             ],

@@ -6,13 +6,16 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from provisioner.lib.fields import EvidenceField
+
 
 class WorkerQueues(models.Model):
     """The queues of a worker's pool, written when it starts.
 
     `clock_ahead_seconds` is 0 if its clock is right, negative if it is behind.
     Procrastinate's row `worker_id` has its last heartbeat. `own` is the prefix of its
-    queues, "" for the common slots; `queues` is None for all queues that fit.
+    queues, "" for the common slots; `queues` is None for all queues that fit. `kernel`
+    and `nfs_uses` are those of its host: what `uname -r` says, and NfsUse.
     """
 
     worker_id = models.BigIntegerField(unique=True)
@@ -20,6 +23,8 @@ class WorkerQueues(models.Model):
     own = models.CharField(max_length=100, default="", blank=True)
     host = models.CharField(max_length=255)
     process_id = models.PositiveIntegerField()
+    kernel = models.CharField(max_length=255, default="", blank=True)
+    nfs_uses = EvidenceField(default=list)
     clock_ahead_seconds = models.FloatField(default=0.0)
     started_at = models.DateTimeField(db_default=Now(), editable=False)
 

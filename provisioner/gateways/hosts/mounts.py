@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,6 +103,58 @@ def mounted_in(directory: Path) -> list[Mount]:
     begins = _escaped(directory).rstrip(b"/") + b"/"
     found = (line for line in _mountinfo() if _mount_point(line).startswith(begins))
     return [each for each in map(_mount, found) if each.mount_point.parent == directory]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NfsUse:
+    """Mounts of NFS with the same options. `at` is the directory that they are in.
+
+    `options` are those that say how files behave, such as vers=3 and nolock.
+    """
+
+    at: str
+    options: tuple[str, ...]
+    mounts: int
+
+
+MOST_NFS_USES = 50
+_BEHAVIOUR = (
+    *("vers=", "nconnect=", "local_lock=", "hard", "soft", "softerr", "nolock"),
+    "nocto",
+)
+
+
+def nfs_uses() -> list[NfsUse]:
+    """Return how this host uses NFS, by directory; a few of very many."""
+    return uses_of(mount for mount in map(_mount, _mountinfo()))
+
+
+def uses_of(mounts: Iterable[Mount]) -> list[NfsUse]:
+    """Return the mounts of NFS among these, those with the same options together.
+
+    A mount that is alone in its directory is named itself: it may be a namespace.
+    """
+    found: dict[tuple[Path, tuple[str, ...]], list[Mount]] = {}
+    for mount in mounts:
+        if mount.fs_type in ("nfs", "nfs4"):
+            options = tuple(o for o in mount.options if _says_behaviour(o))
+            found.setdefault((mount.mount_point.parent, options), []).append(mount)
+    uses = [
+        NfsUse(
+            at=str(directory if len(same) > 1 else same[0].mount_point),
+            options=options,
+            mounts=len(same),
+        )
+        for (directory, options), same in found.items()
+    ]
+    return sorted(uses, key=lambda use: use.at)[:MOST_NFS_USES]
+
+
+def _says_behaviour(option: str) -> bool:
+    return any(
+        option.startswith(name) if name.endswith("=") else option == name
+        for name in _BEHAVIOUR
+    )
 
 
 def has_mounts_below(path: str) -> bool:

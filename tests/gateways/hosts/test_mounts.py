@@ -10,10 +10,15 @@ import pytest
 
 from provisioner.gateways.errors import Busy, Refused, Unreachable
 from provisioner.gateways.hosts.mounts import (
+    MOST_NFS_USES,
+    Mount,
+    NfsUse,
     find_mount,
     has_mounts_below,
     is_whole_filesystem,
+    nfs_uses,
     path_below,
+    uses_of,
     wait_until_gone,
     wait_until_visible,
 )
@@ -125,3 +130,43 @@ def test_a_volume_is_a_whole_filesystem_and_a_directory_is_not(tmp_path: Path) -
         assert not is_whole_filesystem(str(tmp_path / "volume/directory"))
         with bind_mounted(tmp_path / "volume/directory", tmp_path / "bound"):
             assert not is_whole_filesystem(str(tmp_path / "bound"))
+
+
+def nfs(at: str, *options: str, fs_type: str = "nfs") -> Mount:
+    return Mount(
+        mount_point=Path(at),
+        root="/",
+        fs_type=fs_type,
+        source="filer:/vol",
+        options=("rw", *options, "addr=10.0.0.1"),
+    )
+
+
+def test_mounts_of_nfs_with_the_same_options_are_one_use() -> None:
+    uses = uses_of(
+        [
+            nfs("/clones/ws/a", "vers=3", "hard"),
+            nfs("/clones/ws/b", "vers=3", "hard"),
+            nfs("/clones/ws/c", "vers=3", "hard", "local_lock=all"),
+            nfs("/home", "vers=4.1", "soft", "timeo=600", fs_type="nfs4"),
+            nfs("/", fs_type="xfs"),
+        ]
+    )
+
+    assert uses == [
+        NfsUse(at="/clones/ws", options=("vers=3", "hard"), mounts=2),
+        NfsUse(
+            at="/clones/ws/c", options=("vers=3", "hard", "local_lock=all"), mounts=1
+        ),
+        NfsUse(at="/home", options=("vers=4.1", "soft"), mounts=1),
+    ]
+
+
+def test_of_very_many_uses_a_few_are_told() -> None:
+    many = [nfs(f"/{number}/a", "vers=3") for number in range(MOST_NFS_USES + 9)]
+    assert len(uses_of(many)) == MOST_NFS_USES
+
+
+def test_a_host_may_use_no_nfs() -> None:
+    assert uses_of([]) == []
+    assert len(nfs_uses()) <= MOST_NFS_USES
