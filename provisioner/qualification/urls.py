@@ -7,7 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from provisioner.api.routes import Route
 from provisioner.qualification import views
 from provisioner.qualification.api.views import QualificationRunViewSet
-from provisioner.qualification.queries import may_measure
+from provisioner.sandboxes.queries import may_have_sandboxes
 from provisioner.web.navigation import Group, Place, Section, register
 
 register(
@@ -18,7 +18,7 @@ register(
         url_name="qualification-list",
         covers=("qualification-",),
         rank=72,
-        is_for=may_measure,
+        is_for=may_have_sandboxes,
     )
 )
 

@@ -6,11 +6,12 @@ URL name, so that details mark the place that led there.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 
 from provisioner.accounts.models import User
 
@@ -88,8 +89,12 @@ def register(*places: Place) -> None:
 
 
 def places_for(user: User) -> list[Place]:
-    """Return the places that a person may open, in order."""
-    return [place for place in _places if place.is_for(user)]
+    """Return the places that a person may open, in order.
+
+    Many places are for the same people, so each condition is asked once.
+    """
+    may_open = {is_for: is_for(user) for is_for in {each.is_for for each in _places}}
+    return [place for place in _places if may_open[place.is_for]]
 
 
 def place_of(url_name: str, places: Sequence[Place]) -> Place | None:
@@ -123,7 +128,7 @@ def entries(user: User, *, url_name: str) -> list[Link]:
         current = "" if place is not here else "true"
         link = Link(
             title=place.title,
-            url=reverse(place.url_name),
+            url=_address(place.url_name, prefix=get_script_prefix()),
             current="page" if current and url_name == place.url_name else current,
             waits=place.waits() if place.waits is not None else 0,
         )
@@ -138,6 +143,12 @@ def entries(user: User, *, url_name: str) -> list[Link]:
         for section in Section
         if section.icon and section in by_section
     ]
+
+
+@functools.cache
+def _address(url_name: str, *, prefix: str) -> str:
+    """Return a place's address; the sidebar of every page has them all."""
+    return reverse(url_name)
 
 
 def _grouped(group: Group | Place, links: Sequence[Link]) -> Link:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Template
@@ -77,6 +79,17 @@ def test_people_of_a_team_have_its_workspaces(alice: User, as_alice: Client) -> 
     alice.team = Team.objects.create(name="Rendering")
     alice.save()
     assert "Team workspaces" in links(as_alice.get("/").text)
+
+
+def test_what_several_places_depend_on_is_asked_once(
+    alice: User, as_alice: Client
+) -> None:
+    alice.team = Team.objects.create(name="Rendering")
+    alice.save()
+    with CaptureQueriesContext(connection) as queries:
+        as_alice.get("/help/")
+    of_policies = [q for q in queries if "sandboxes_sandboxpolicy" in q["sql"]]
+    assert len(of_policies) == 1
 
 
 @pytest.mark.parametrize(
