@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
 from typing import Any
@@ -82,8 +82,9 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def written(written_once: Write[World]) -> World:
-    return written_once(make_world)
+def written(written_once: Write[bytes]) -> bytes:
+    """The world as it is copied to each test."""
+    return written_once(lambda: pickle.dumps(make_world()))
 
 
 def make_world() -> World:
@@ -104,8 +105,9 @@ def make_cookies(user: User | None) -> SimpleCookie:
 
 
 @pytest.fixture
-def world(db: None, written: World) -> World:
-    return deepcopy(written)
+def world(db: None, written: bytes) -> World:
+    copy: World = pickle.loads(written)
+    return copy
 
 
 @pytest.fixture

@@ -70,8 +70,8 @@ def test_every_address_needs_a_login_except_the_named(as_nobody: Client) -> None
 def test_no_cache_keeps_what_is_personal(admin: User) -> None:
     signed_in = browser_of(admin).cookies
     kept = []
+    browser = Client()
     for path, _ in patterns(get_resolver()):
-        browser = Client()
         browser.cookies = deepcopy(signed_in)
         with undone():
             answer = browser.get(filled_in(path))
