@@ -19,7 +19,7 @@ OBJECT_GUID = "objectguid"
 
 
 def in_filter(text: str) -> str:
-    """Return text for a filter, in which nothing of it has a meaning."""
+    """Return text escaped for use as a value in a search filter (RFC 4515)."""
     return str(escape_filter_chars(text))
 
 

@@ -87,7 +87,7 @@ def account_create(*, by: User, username: str, password: str, **given: Any) -> U
 
 
 def account_close(*, by: User, account: User) -> None:
-    """Close an account, and end its sessions and tokens.
+    """Close an account and end its sessions. Its tokens wait until it is reopened.
 
     Its workspaces stay until their leases end. The directory does not reopen it.
 
