@@ -628,6 +628,7 @@ TYPED = {
         "server_id": "Sandbox.server_id",
         "reason": "Event.reason",
     },
+    "BaselineForm": {"profile": CHOSEN, "note": "QualificationRun.note"},
     "RunForm": {
         **dict.fromkeys(("profile", "sandbox", "server", "template"), CHOSEN),
         "is_cold": CHOSEN,
@@ -741,6 +742,11 @@ TYPED = {
         "recommended": "ProgramRelease.recommended",
     },
     "PatchedProbePlanChangeRequest": {"commands": "ProbePlan.commands"},
+    "BaselineCreateRequest": {
+        **dict.fromkeys(("profile", "server", "version", "host"), CHOSEN),
+        "name": "Sandbox.name",
+        "note": "QualificationRun.note",
+    },
     "QualificationRunCreateRequest": {
         **dict.fromkeys(("profile", "sandbox", "server", "template"), CHOSEN),
         "note": "QualificationRun.note",

@@ -10,13 +10,14 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.qualification.models import BOUNDS, QualificationRun
-from provisioner.qualification.profiles import CHOICES
+from provisioner.qualification.profiles import CHOICES, PROFILES, Target
 from provisioner.qualification.queries import (
     runs_visible_to,
     sandboxes_to_measure,
     servers_to_measure,
     templates_to_measure,
 )
+from provisioner.sandboxes.forms import SandboxForm
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sites.models import PerforceServer
 from provisioner.web.filters import FilterForm
@@ -32,6 +33,16 @@ _TITLES = {
     "stagger_ms": "Milliseconds between children",
     "repeats": "Repeats",
 }
+
+
+def number_fields() -> dict[str, forms.Field]:
+    """Return a field for each parameter."""
+    return {
+        name: forms.IntegerField(
+            required=False, min_value=low, max_value=high, label=_TITLES[name]
+        )
+        for name, (low, high) in BOUNDS.items()
+    }
 
 
 class RunFilterForm(FilterForm):
@@ -85,8 +96,10 @@ class RunForm(AskingForm):
         help_text="Such as “new firmware”. It tells runs apart.",
     )
 
-    def __init__(self, data: Any = None, *, by: User) -> None:
-        super().__init__(data)
+    def __init__(
+        self, data: Any = None, *, by: User, initial: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(data, initial=initial)
         for name, rows in (
             ("sandbox", sandboxes_to_measure(by)),
             ("server", servers_to_measure(by)),
@@ -95,10 +108,40 @@ class RunForm(AskingForm):
             field = self.fields[name]
             assert isinstance(field, forms.ModelChoiceField)
             field.queryset = rows
-        for name, (low, high) in BOUNDS.items():
-            self.fields[name] = forms.IntegerField(
-                required=False, min_value=low, max_value=high, label=_TITLES[name]
-            )
+        self.fields.update(number_fields())
+
+    @property
+    def numbers(self) -> list[forms.BoundField]:
+        return [self[name] for name in BOUNDS]
+
+
+class BaselineForm(SandboxForm):
+    """A sandbox that is measured and retired; an empty number is the usual one."""
+
+    profile = forms.ChoiceField(
+        choices=[
+            (each.code, each.title)
+            for each in PROFILES
+            if each.target != Target.TEMPLATE
+        ]
+    )
+    is_cold = forms.BooleanField(
+        required=False,
+        label="Cold caches",
+        help_text="The host forgets the files of the sandbox before each repeat.",
+    )
+    note = forms.CharField(
+        required=False,
+        max_length=200,
+        help_text="Such as “before the upgrade”. It tells runs apart.",
+    )
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        for decided in ("purpose", "port", "server_id", "reason"):
+            del self.fields[decided]
+        self.fields["name"].initial = "baseline"
+        self.fields.update(number_fields())
 
     @property
     def numbers(self) -> list[forms.BoundField]:

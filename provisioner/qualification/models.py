@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.engine.models import HasOperations
+from provisioner.gateways.perforce.releases import p4d_release_in
 from provisioner.qualification.profiles import BY_CODE, CHOICES, Profile, Target
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sites.models import PerforceServer, Site
@@ -148,6 +149,12 @@ class QualificationRun(HasOperations):
         if self.sandbox is None:
             return self.perforce_server.name
         return f"{self.sandbox.name}, a sandbox of {self.perforce_server.name}"
+
+    @property
+    def what_measured(self) -> str:
+        """The name of what is measured, with the release that answered."""
+        release = p4d_release_in(self.release)
+        return f"{self.measured_at}{f', p4d {release}' if release else ''}"
 
     @property
     def is_under_way(self) -> bool:

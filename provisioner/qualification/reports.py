@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 
+from provisioner.accounts.models import User
 from provisioner.lib.comparisons import Comparison, Outcome, compare_repeats
 from provisioner.qualification.models import QualificationRun
 from provisioner.qualification.profiles import (
@@ -21,11 +22,15 @@ from provisioner.qualification.published import PUBLISHED, Published, difference
 from provisioner.qualification.queries import (
     batches_left,
     phases_of,
+    runs_visible_to,
     values_of,
     workspaces_of,
 )
+from provisioner.sandboxes.models import Sandbox
 from provisioner.workspaces.models import Workspace
 
+OTHERS_SHOWN = 5
+COMPARED_AT_MOST = 200
 _OPPOSITE = {Outcome.BETTER: Outcome.WORSE, Outcome.WORSE: Outcome.BETTER}
 
 
@@ -203,6 +208,69 @@ def _compared(
         share=None if share is None else -share,
         interval=None if interval is None else (-interval[1], -interval[0]),
         outcome=_OPPOSITE.get(comparison.outcome, comparison.outcome),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherRun:
+    """A run that another one can be compared with; `is_alike`: measured alike."""
+
+    run: QualificationRun
+    is_alike: bool
+
+
+def comparisons_of(user: User, run: QualificationRun) -> list[OtherRun]:
+    """Return the runs that a run can be compared with: those measured alike first.
+
+    Of each kind those of the same server come first, then the newest.
+    """
+    if run.state != QualificationRun.State.DONE:
+        return []
+    others = runs_visible_to(user).filter(
+        profile=run.profile, state=QualificationRun.State.DONE
+    )
+    found = [
+        OtherRun(run=other, is_alike=is_alike(run, other))
+        for other in others.exclude(pk=run.pk).order_by("-pk")[:COMPARED_AT_MOST]
+    ]
+    server = run.perforce_server_id
+    found.sort(
+        key=lambda each: (
+            not each.is_alike,
+            each.run.perforce_server_id != server,
+            -each.run.pk,
+        )
+    )
+    return found[:OTHERS_SHOWN]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """A run in a sandbox, and the one to compare it with, if there is any."""
+
+    run: QualificationRun
+    other: QualificationRun | None
+
+
+def measurements_of(user: User, sandbox: Sandbox) -> list[Measurement]:
+    """Return the runs in a sandbox, the newest first."""
+    runs = runs_visible_to(user).filter(sandbox=sandbox).order_by("-pk")
+    return [
+        Measurement(run=run, other=_counterpart(comparisons_of(user, run)))
+        for run in runs[:OTHERS_SHOWN]
+    ]
+
+
+def _counterpart(others: list[OtherRun]) -> QualificationRun | None:
+    return next((each.run for each in others if each.is_alike), None)
+
+
+def is_alike(first: QualificationRun, second: QualificationRun) -> bool:
+    """Return whether two runs did the same; what they measured may differ."""
+    return first.is_cold == second.is_cold and all(
+        getattr(second, name) == value
+        for name, value in first.parameters
+        if name != "repeats"
     )
 
 

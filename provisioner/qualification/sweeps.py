@@ -1,4 +1,4 @@
-"""Go on with runs that wait for their workspaces."""
+"""Go on with runs that wait: for their workspaces, or for a sandbox."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from procrastinate.contrib.django import app
 
 from provisioner.lib.refusals import StateChanged
+from provisioner.qualification.actions.baselines import fail_without_sandbox
 from provisioner.qualification.actions.batches import go_on
 from provisioner.qualification.models import QualificationRun
 
@@ -16,11 +17,12 @@ from provisioner.qualification.models import QualificationRun
     name="sweep_qualifications", queue="sweeps", queueing_lock="sweep_qualifications"
 )
 def sweep_qualifications(timestamp: int) -> None:
-    """Request, time and remove the workspaces of every run that measures them."""
+    """Request, time and remove workspaces, and end runs whose sandbox failed."""
     waiting = QualificationRun.objects.filter(
-        state=QualificationRun.State.WAITING, template__isnull=False
-    ).select_related("template__site", "site", "owner")
+        state=QualificationRun.State.WAITING
+    ).select_related("template__site", "site", "owner", "sandbox")
     for run in waiting.order_by("pk"):
+        act = fail_without_sandbox if run.template is None else go_on
         # Another sweep went on with it meanwhile.
         with suppress(StateChanged):
-            go_on(run)
+            act(run)

@@ -33,6 +33,11 @@ _of_a_run = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("qualification/", views.run_list, name="qualification-list"),
     path("qualification/new/", views.run_create, name="qualification-create"),
+    path(
+        "qualification/baseline/",
+        views.baseline_create,
+        name="qualification-baseline",
+    ),
     path("qualification/compare/", views.run_compare, name="qualification-compare"),
     path("qualification/<int:pk>/", include(_of_a_run)),
 ]

@@ -18,8 +18,8 @@ from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.refusals import InvalidRequest
-from provisioner.qualification.actions import running
-from provisioner.qualification.forms import CompareForm, RunForm
+from provisioner.qualification.actions import baselines, running
+from provisioner.qualification.forms import BaselineForm, CompareForm, RunForm
 from provisioner.qualification.lists import RUNS
 from provisioner.qualification.models import QualificationRun, RunLog
 from provisioner.qualification.profiles import PROFILES
@@ -32,6 +32,7 @@ from provisioner.qualification.queries import (
 )
 from provisioner.qualification.reports import (
     compared,
+    comparisons_of,
     csv_lines,
     figure_lines,
     not_comparable,
@@ -40,12 +41,16 @@ from provisioner.qualification.reports import (
     unlike,
     waiting_text,
 )
+from provisioner.sandboxes.overviews import limits_text, missing_for_sandboxes
+from provisioner.sandboxes.queries import policy_of
 from provisioner.web.http import WebRequest, csv_answer, digest, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.posting import acted, form_page, require_safe_or_POST
 
 OPERATIONS_SHOWN = 10
+# What a link to the form may fill in.
+PREFILLED = ("sandbox", "server", "profile", "note")
 
 
 @require_safe
@@ -59,13 +64,30 @@ def run_list(request: WebRequest) -> HttpResponseBase:
 def run_create(request: WebRequest) -> HttpResponse:
     """Choose a profile and what to measure with it."""
     user = request.user
-    form = RunForm(posted(request), by=user)
+    known = {name: request.GET[name] for name in PREFILLED if name in request.GET}
+    form = RunForm(posted(request), by=user, initial=known)
     if run := form.tried(running.run_start, by=user):
         return redirect("qualification-detail", run.pk)
     targets = (sandboxes_to_measure, servers_to_measure, templates_to_measure)
     has_target = any(find(user).exists() for find in targets)
     context = {"profiles": PROFILES, "has_target": has_target}
     return form_page(request, "qualification/create.html", form, **context)
+
+
+@require_safe_or_POST
+def baseline_create(request: WebRequest) -> HttpResponse:
+    """Request a sandbox that is measured once it is ready, and retired then."""
+    policy = policy_of(request.user)
+    longest = policy.longest_hours if policy is not None else 1
+    form = BaselineForm(posted(request), longest_hours=longest)
+    if run := form.tried(baselines.baseline_start, by=request.user):
+        return redirect("qualification-detail", run.pk)
+    context = {
+        "may_create": policy is not None,
+        "limits": limits_text(request.user, policy) if policy is not None else "",
+        "missing": missing_for_sandboxes(),
+    }
+    return form_page(request, "qualification/baseline.html", form, **context)
 
 
 @require_safe
@@ -81,6 +103,7 @@ def run_detail(request: WebRequest, pk: int) -> HttpResponse:
         "is_under_way": run.is_under_way,
         "notices": list(_notices(run)),
         "log": RunLog.objects.filter(run=run).defer("data").first(),
+        "others": comparisons_of(request.user, run),
         "compare_form": CompareForm(initial={"first": run.pk}),
     }
     return render(request, "qualification/detail.html", context)

@@ -13,6 +13,10 @@ from provisioner.engine.models import Operation
 from provisioner.engine.queues import OWN, STORAGE
 from provisioner.engine.subjects import Failure, SubjectKind
 from provisioner.engine.workflow import StepSpec, Workflow, register
+from provisioner.qualification.actions.baselines import (
+    baseline_end,
+    baseline_measure,
+)
 from provisioner.qualification.models import (
     MOST_HOSTS,
     QualificationOperation,
@@ -28,6 +32,11 @@ from provisioner.qualification.steps.workspaces import (
     ensure_nothing_left,
     ensure_workspace_figures,
 )
+from provisioner.sandboxes import purposes
+from provisioner.sandboxes import workflows as sandboxes
+from provisioner.sandboxes.models import Sandbox, SandboxOperation
+from provisioner.sandboxes.purposes import Recipe
+from provisioner.sandboxes.steps.run import SandboxRun
 
 
 def _has_host(number: int) -> Callable[[Operation], bool]:
@@ -79,12 +88,19 @@ def _run_of(operation: Operation) -> QualificationRun:
 
 
 def _is_done(operation: Operation) -> None:
+    run = _run_of(operation)
     set_run_state(
-        _run_of(operation),
+        run,
         QualificationRun.State.DONE,
-        message=f"Measured {_run_of(operation).repeats} times.",
+        message=f"Measured {run.repeats} times.",
         actor=operation.requested_by,
     )
+    baseline_end(run)
+
+
+def _baseline_is_ready(operation: Operation) -> None:
+    sandboxes.is_ready(operation)
+    baseline_measure(operation.subject.sandbox)
 
 
 def _has_failed(operation: Operation, failure: Failure) -> None:
@@ -132,3 +148,13 @@ for _kind, _steps in (
             run=QualificationStep,
         ),
     )
+register(
+    SandboxOperation.BASELINE,
+    Workflow(
+        steps=sandboxes.CREATE,
+        on_success=_baseline_is_ready,
+        on_failure=sandboxes.has_failed,
+        run=SandboxRun,
+    ),
+)
+purposes.register(Sandbox.Purpose.BASELINE, Recipe(operation=SandboxOperation.BASELINE))

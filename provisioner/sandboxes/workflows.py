@@ -116,7 +116,8 @@ def _sandbox(operation: Operation) -> Sandbox:
     return sandbox
 
 
-def _is_ready(operation: Operation) -> None:
+def is_ready(operation: Operation) -> None:
+    """Set the sandbox's state to ready."""
     sandbox = _sandbox(operation)
     set_sandbox_state(
         sandbox,
@@ -177,8 +178,8 @@ subjects.register(
     )
 )
 for _kind, _steps, _on_success in (
-    (SandboxOperation.CREATE, CREATE, _is_ready),
-    (SandboxOperation.START, START, _is_ready),
+    (SandboxOperation.CREATE, CREATE, is_ready),
+    (SandboxOperation.START, START, is_ready),
     (SandboxOperation.RETIRE, RETIRE, _is_retired),
     (SandboxOperation.ABANDON, ABANDON, _is_abandoned),
 ):

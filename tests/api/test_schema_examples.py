@@ -74,6 +74,7 @@ SHOWN_FIRST = {
     "sandboxes_retry": {"202", "409"},
     "qualification_runs_list": {"200"},
     "qualification_runs_create": {"request", "202", "409"},
+    "qualification_runs_baseline": {"request", "202", "403"},
     "qualification_runs_retrieve": {"200"},
     "qualification_runs_retry": {"202", "409"},
     "server_volumes_list": {"200"},

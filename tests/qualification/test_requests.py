@@ -14,6 +14,7 @@ from provisioner.qualification.actions.running import run_retry, run_start
 from provisioner.qualification.models import QualificationRun
 from provisioner.qualification.reports import (
     compared,
+    comparisons_of,
     phase_lines,
     published_beside,
     unlike,
@@ -137,6 +138,50 @@ def test_pages_and_csv_tell_a_run() -> None:
     assert lines[1] == f"{run.pk},branchsubmit,1,commit_rate,files/s,15000"
     assert compare.status_code == 409
     assert "There is no run of this number." in compare.text
+
+
+def test_runs_that_were_measured_alike_are_one_click_away() -> None:
+    admin = UserFactory.create(is_staff=True)
+    before, other, after = (
+        QualificationRunFactory.create(
+            sandbox__owner=admin,
+            sandbox__name=name,
+            files=files,
+            release=f"P4D/LINUX26X86_64/{release}/1 (2026/01/01)",
+        )
+        for name, files, release in (
+            ("before", 70_000, "2023.1"),
+            ("small", 700, "2024.2"),
+            ("after", 70_000, "2024.2"),
+        )
+    )
+    QualificationRunFactory.create(sandbox__owner=admin, profile="sync")
+    sandbox = after.sandbox
+    assert sandbox is not None
+    address = f"{reverse('qualification-compare')}?first={before.pk}&amp;second="
+
+    found = comparisons_of(admin, after)
+    run_page = browser_of(admin).get(reverse("qualification-detail", args=[after.pk]))
+    sandbox_page = browser_of(admin).get(reverse("sandbox-detail", args=[sandbox.pk]))
+
+    assert [(each.run, each.is_alike) for each in found] == [
+        (before, True),
+        (other, False),
+    ]
+    for page in (run_page, sandbox_page):
+        assert f"{address}{after.pk}" in page.text
+        assert "p4d 2023.1" in page.text
+
+
+def test_a_link_to_the_form_says_what_is_measured() -> None:
+    sandbox = SandboxFactory.create()
+
+    page = browser_of(sandbox.owner).get(
+        reverse("qualification-create"), {"sandbox": sandbox.name, "profile": "rim"}
+    )
+
+    assert f'<option value="{sandbox.name}" selected>' in page.text
+    assert '<option value="rim" selected>' in page.text
 
 
 def test_workspaces_are_requested_by_administrators_of_a_complete_account() -> None:

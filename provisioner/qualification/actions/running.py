@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
@@ -52,10 +54,9 @@ def run_start(
 
     Raises: NotAllowed, InvalidRequest, and the refusals of this feature.
     """
-    if profile not in BY_CODE:
-        raise InvalidRequest.at("profile", f"Choose one of {', '.join(BY_CODE)}.")
+    require_profile(profile)
     _require_fitting(profile, sandbox=sandbox, server=server, template=template)
-    numbers = _parameters(profile, given)
+    numbers = parameters_of(profile, given)
     with transaction.atomic():
         if template is not None:
             site = _of_template(by, template, is_cold=is_cold)
@@ -70,7 +71,7 @@ def run_start(
                     profile=BY_CODE[profile].title, server=server.name
                 )
         _require_quiet(sandbox, server)
-        run = QualificationRun(
+        run = insert_run(
             name=f"{profile} at {(template or sandbox or server).name}",
             profile=profile,
             perforce_server=server,
@@ -83,21 +84,34 @@ def run_start(
             note=note,
             **numbers,
         )
-        try:
-            run.clean_fields(exclude=["subject"])
-        except ValidationError as error:
-            field, messages = next(iter(error.message_dict.items()))
-            raise InvalidRequest.at(field, " ".join(messages)) from error
-        run.save()
-        record_event(
-            run,
-            kind="qualification_requested",
-            message=f"Requested run {run.pk} at {run.measured_at}: {run.repeats} "
-            f"times, {'cold' if is_cold else 'warm'}.",
-            actor=by,
-        )
         if template is None:
             start_operation(QualificationOperation.RUN, about=run, by=by)
+    return run
+
+
+def require_profile(profile: str) -> None:
+    """Refuse a profile that there is not. Raises: InvalidRequest."""
+    if profile not in BY_CODE:
+        raise InvalidRequest.at("profile", f"Choose one of {', '.join(BY_CODE)}.")
+
+
+def insert_run(**fields: Any) -> QualificationRun:
+    """Write the row of a run. Raises: InvalidRequest."""
+    run = QualificationRun(**fields)
+    try:
+        run.clean_fields(exclude=["subject"])
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise InvalidRequest.at(field, " ".join(messages)) from error
+    run.save()
+    caches = "" if run.template else f", {'cold' if run.is_cold else 'warm'}"
+    record_event(
+        run,
+        kind="qualification_requested",
+        message=f"Requested run {run.pk} at {run.measured_at}: {run.repeats} "
+        f"times{caches}.",
+        actor=run.owner,
+    )
     return run
 
 
@@ -120,7 +134,7 @@ def _require_fitting(
         raise InvalidRequest.at("server", "Choose either a sandbox or a server.")
 
 
-def _parameters(profile: str, given: dict[str, int | None]) -> dict[str, int]:
+def parameters_of(profile: str, given: dict[str, int | None]) -> dict[str, int]:
     """Return every parameter. Raises: InvalidRequest, OneHostAlone, TypeError."""
     usual = USUAL | BY_CODE[profile].usual
     if unknown := set(given) - set(BOUNDS):
@@ -151,11 +165,19 @@ def _of_sandbox(
         raise refusals.SandboxNotReady(
             name=sandbox.name, state=sandbox.get_state_display().lower()
         )
+    require_within_reach(sandbox, hosts=hosts)
+    return sandbox.site, sandbox.perforce_server
+
+
+def require_within_reach(sandbox: Sandbox, *, hosts: int) -> None:
+    """Refuse several hosts where only its own sees a sandbox.
+
+    Raises: SandboxOutOfReach.
+    """
     if hosts > 1 and sandbox.host.address.startswith(_LOOPBACK):
         raise refusals.SandboxOutOfReach(
             name=sandbox.name, address=sandbox.host.address
         )
-    return sandbox.site, sandbox.perforce_server
 
 
 def _of_server(by: User, server: PerforceServer, *, is_cold: bool) -> Site:

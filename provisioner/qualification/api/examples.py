@@ -6,6 +6,7 @@ from typing import Any
 
 from provisioner.api.examples import answer, refusal, request_body
 from provisioner.qualification.refusals import NotScratch, RunNotFailed
+from provisioner.sandboxes.refusals import NoSandboxesForYou
 
 _RUN: dict[str, Any] = {
     "id": 12,
@@ -59,6 +60,27 @@ CREATE = [
         status=202,
     ),
     refusal("Not scratch", NotScratch(server="production")),
+]
+BASELINE = [
+    request_body(
+        "Measure production as it is now",
+        {
+            "profile": "branchsubmit",
+            "server": "production",
+            "name": "baseline",
+            "version": "2024.2",
+            "host": "isolated",
+            "hours": 4,
+        },
+    ),
+    answer(
+        "Requested",
+        _RUN
+        | {"sandbox": "baseline", "state": "waiting", "ended_at": None}
+        | {"release": "", "figures": [], "summary": [], "repeats": 5, "note": ""},
+        status=202,
+    ),
+    refusal("No policy", NoSandboxesForYou()),
 ]
 RETRY = [
     answer(

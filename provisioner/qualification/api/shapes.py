@@ -8,9 +8,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from provisioner.api.fields import IdOrName, Number, Text
+from provisioner.lib.names import LONGEST_NAME
 from provisioner.qualification.models import BOUNDS, QualificationRun
 from provisioner.qualification.profiles import CHOICES, PHASES
 from provisioner.qualification.reports import figure_lines, phase_lines
+from provisioner.sandboxes.models import LONGEST_HOURS
 
 
 def _number(name: str) -> Number:
@@ -117,15 +119,9 @@ class QualificationRunSerializer(serializers.ModelSerializer[QualificationRun]):
         return run.summary.splitlines()
 
 
-class QualificationRunCreateSerializer(serializers.Serializer[Any]):
-    profile = serializers.ChoiceField(choices=CHOICES)
-    sandbox = IdOrName(required=False, help_text="One that is ready.")
-    server = IdOrName(
-        required=False, help_text="One that is marked as scratch, for administrators."
-    )
-    template = IdOrName(
-        required=False, help_text="For the profile “workspaces”, for administrators."
-    )
+class MeasuringSerializer(serializers.Serializer[Any]):
+    """How something is measured."""
+
     is_cold = serializers.BooleanField(default=False)
     note = Text(max_length=200, required=False, allow_blank=True)
     files = _number("files")
@@ -136,3 +132,23 @@ class QualificationRunCreateSerializer(serializers.Serializer[Any]):
     rounds = _number("rounds")
     stagger_ms = _number("stagger_ms")
     repeats = _number("repeats")
+
+
+class QualificationRunCreateSerializer(MeasuringSerializer):
+    profile = serializers.ChoiceField(choices=CHOICES)
+    sandbox = IdOrName(required=False, help_text="One that is ready.")
+    server = IdOrName(
+        required=False, help_text="One that is marked as scratch, for administrators."
+    )
+    template = IdOrName(
+        required=False, help_text="For the profile “workspaces”, for administrators."
+    )
+
+
+class BaselineCreateSerializer(MeasuringSerializer):
+    profile = serializers.ChoiceField(choices=CHOICES)
+    server = IdOrName(help_text="The Perforce server that is copied.")
+    name = Text(max_length=LONGEST_NAME, help_text="Of the sandbox.")
+    version = Text(max_length=8, help_text="The release of p4d, such as 2024.2.")
+    host = IdOrName(help_text="A host of sandboxes.")
+    hours = Number(min_value=1, max_value=LONGEST_HOURS)

@@ -10,9 +10,11 @@ from rest_framework.response import Response
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
-from provisioner.qualification.actions import running
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.qualification.actions import baselines, running
 from provisioner.qualification.api import examples
 from provisioner.qualification.api.shapes import (
+    BaselineCreateSerializer,
     QualificationRunCreateSerializer,
     QualificationRunSerializer,
 )
@@ -22,7 +24,9 @@ from provisioner.qualification.queries import (
     runs_visible_to,
     templates_to_measure,
 )
+from provisioner.sandboxes.models import P4dVersion, SandboxHost
 from provisioner.sandboxes.queries import sandboxes_visible_to
+from provisioner.sandboxes.refusals import NoSandboxesForYou
 from provisioner.sites.models import PerforceServer
 
 
@@ -84,6 +88,37 @@ class QualificationRunViewSet(ApiViewSet):
             else chosen(
                 templates_to_measure(self.user), word="template", id_or_name=template
             ),
+            **asked,
+        )
+        return self.shown_now(run, status=202, at="qualification-run-detail")
+
+    @described(
+        "Measure a baseline",
+        "A sandbox is made, measured and retired; the figures stay. For whoever may "
+        "have sandboxes.",
+        body=BaselineCreateSerializer,
+        ok=QualificationRunSerializer,
+        status=202,
+        refused=[400, 403, 409],
+        examples=examples.BASELINE,
+    )
+    @action(methods=["post"], detail=False)
+    def baseline(self, request: Request) -> Response:
+        asked = self.read_body(BaselineCreateSerializer)
+        if not may_measure(self.user):
+            raise NoSandboxesForYou
+        server, host = asked.pop("server"), asked.pop("host")
+        release = asked.pop("version")
+        version = P4dVersion.objects.filter(release=release).first()
+        if version is None:
+            raise InvalidRequest.at("version", f"p4d {release} is not offered.")
+        run = baselines.baseline_start(
+            by=self.user,
+            server=chosen(
+                PerforceServer.objects.all(), word="server", id_or_name=server
+            ),
+            host=chosen(SandboxHost.objects.all(), word="host", id_or_name=host),
+            version=version,
             **asked,
         )
         return self.shown_now(run, status=202, at="qualification-run-detail")

@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=40, validators=[django.core.validators.RegexValidator('^[a-z](?:[a-z0-9]|-(?=[a-z0-9])){0,39}\\Z', 'Use 1 to 40 lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or a digit.', code='invalid_name')])),
-                ('purpose', models.CharField(choices=[('patch', 'Try a patch'), ('diagnose', 'Diagnose a problem'), ('upgrade', 'Rehearse an upgrade'), ('checkpoint', 'Make a checkpoint'), ('verify', 'Verify the archives'), ('drill', 'Disaster drill, by its plan')], max_length=12)),
+                ('purpose', models.CharField(choices=[('patch', 'Try a patch'), ('diagnose', 'Diagnose a problem'), ('upgrade', 'Rehearse an upgrade'), ('checkpoint', 'Make a checkpoint'), ('verify', 'Verify the archives'), ('baseline', 'Measure a baseline'), ('drill', 'Disaster drill, by its plan')], max_length=12)),
                 ('release', models.CharField(max_length=8, validators=[django.core.validators.RegexValidator('^20\\d\\d\\.\\d\\Z', 'Write a release such as 2024.2.', code='invalid_release')])),
                 ('p4d_path', models.CharField(max_length=255, validators=[provisioner.sites.values.check_file_path])),
                 ('server_id', models.CharField(max_length=64, validators=[django.core.validators.RegexValidator('\\A(?!-)(?![0-9]+\\Z)[A-Za-z0-9_.-]+\\Z', 'Write it as p4 serverid shows it: letters, digits, hyphens, dots and underscores.', code='invalid_server_id')])),

@@ -33,6 +33,7 @@ class SandboxOperation(models.TextChoices):
     RETIRE = "sandbox_retire", "Retire sandbox"
     ABANDON = "sandbox_abandon", "Retire sandbox without its host"
     DRILL = "sandbox_drill", "Disaster drill"
+    BASELINE = "sandbox_baseline", "Create sandbox to be measured"
 
 
 class SandboxManager(models.Manager["Sandbox"]):
@@ -56,6 +57,7 @@ class Sandbox(HasOperations):
         UPGRADE = "upgrade", "Rehearse an upgrade"
         CHECKPOINT = "checkpoint", "Make a checkpoint"
         VERIFY = "verify", "Verify the archives"
+        BASELINE = "baseline", "Measure a baseline"
         DRILL = "drill", "Disaster drill, by its plan"
 
     class Consistency(models.TextChoices):
