@@ -63,6 +63,29 @@ def accept(site: Site, server: PerforceServer, *, tries: bool) -> Iterator[Line]
         yield from _lines("Trial", lambda: try_out(site))
 
 
+def what_else(site: Site, server: PerforceServer) -> list[str]:
+    """Return what this cannot do by itself, with the commands that do it.
+
+    The contract tests come with the source, not with what is installed.
+    """
+    return [
+        "",
+        "The contract tests ask more of both systems. They make small volumes, clients "
+        "and changes, and remove them. From a checkout, with ONTAP_TEST_PASSWORD and "
+        "PERFORCE_TEST_PASSWORD set:",
+        f"  ONTAP_TEST_HOST={site.ontap_host} ONTAP_TEST_PORT={site.ontap_port} "
+        f"ONTAP_TEST_USER={site.ontap_user} ONTAP_TEST_SVM={site.svm} "
+        f"ONTAP_TEST_AGGREGATE={site.aggregate} "
+        f"ONTAP_TEST_CA_FILE={site.ontap_ca_file} "
+        f"PERFORCE_TEST_PORT={server.p4port} PERFORCE_TEST_USER={server.p4user} "
+        'make test ARGS="-m real tests/contract"',
+        "A trace has both conversations, without names and secrets. The lab replays "
+        "it and says where it answers otherwise (docs/traces.md):",
+        f"  manage.py record_trace trace.jsonl -- qualify --site {site.name} "
+        f"--server {server.name}",
+    ]
+
+
 def _lines(part: str, look: Callable[[], list[Check]]) -> Iterator[Line]:
     for check in look():
         yield Line(part=part, check=check, seconds=check.seconds)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from provisioner.accounts.models import User
 from provisioner.lib.refusals import ActionRefused
-from provisioner.qualification.acceptance import Line, accept
+from provisioner.qualification.acceptance import Line, accept, what_else
 from provisioner.qualification.actions.running import run_start
 from provisioner.qualification.models import QualificationRun
 from provisioner.qualification.profiles import BY_CODE
@@ -64,6 +64,8 @@ class Command(BaseCommand):
             f"\n{len(lines) - failed} of {len(lines)} checks hold at {site.name} with "
             f"{server.name}."
         )
+        for said in what_else(site, server):
+            self.stdout.write(said)
         if not holds:
             raise CommandError("It does not hold.", returncode=DOES_NOT_HOLD)
 
