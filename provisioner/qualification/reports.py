@@ -144,7 +144,7 @@ def waiting_text(run: QualificationRun) -> str:
         return ""
     if run.sandbox is not None:
         state = run.sandbox.get_state_display().lower()
-        return f"It begins when the sandbox {run.sandbox.name} is ready: {state}."
+        return f"It begins when the sandbox {run.sandbox.name} is ready. Now: {state}."
     left = next(batches_left(run), None)
     states = Counter(workspaces_of(run).values_list("state", flat=True))
     staying = states.total() - states[Workspace.State.RETIRED]

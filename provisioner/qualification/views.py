@@ -213,12 +213,19 @@ def _progress(operations: list[Operation]) -> OperationOverview | None:
 
 
 def _notices(run: QualificationRun) -> Iterator[Notice]:
-    if run.state == QualificationRun.State.FAILED:
-        url = reverse("qualification-retry", args=[run.pk])
-        yield Notice(
-            level=Level.ERROR,
-            title="The run ended early",
-            texts=(run.status_message, "Repeats that are complete are kept."),
-            actions=(Action(label="Retry", url=url, is_post=True),),
-            is_urgent=True,
-        )
+    if run.state != QualificationRun.State.FAILED:
+        return
+    kept = "Repeats that are complete are kept."
+    url = reverse("qualification-retry", args=[run.pk])
+    action = Action(label="Retry", url=url, is_post=True)
+    if run.sandbox is not None and run.log_start is None:
+        kept = "Once its sandbox is ready, the run begins by itself."
+        url = reverse("sandbox-detail", args=[run.sandbox.pk])
+        action = Action(label="Open its sandbox", url=url)
+    yield Notice(
+        level=Level.ERROR,
+        title="The run ended early",
+        texts=(run.status_message, kept),
+        actions=(action,),
+        is_urgent=True,
+    )

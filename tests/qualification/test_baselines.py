@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from provisioner.lib.refusals import ActionRefused
 from provisioner.qualification.actions.baselines import (
@@ -18,6 +19,7 @@ from provisioner.qualification.reports import waiting_text
 from provisioner.qualification.sweeps import sweep_qualifications
 from provisioner.sandboxes.actions.keeping import sandbox_retire, sandbox_retry
 from provisioner.sandboxes.models import Sandbox
+from tests.support.browsers import browser_of
 from tests.support.factories import SandboxFactory
 from tests.support.jobs import settle
 from tests.support.sandboxes import SandboxScene, admin_user_row, sandbox_scene
@@ -53,7 +55,7 @@ def test_a_baseline_measures_itself_and_leaves_its_figures_alone(
 ) -> None:
     run = request(sandbox_scene)
     assert waiting_text(run) == (
-        "It begins when the sandbox baseline is ready: creating."
+        "It begins when the sandbox baseline is ready. Now: creating."
     )
 
     settle(sandbox_of(run))
@@ -78,7 +80,12 @@ def test_a_sandbox_that_fails_ends_its_run_and_goes_on_with_it_when_retried(
 
     run.refresh_from_db()
     assert (run.state, run.status_code) == ("failed", "sandbox_not_ready")
-    assert "The sandbox baseline is failed." in run.status_message
+    assert "The sandbox baseline failed." in run.status_message
+    page = browser_of(sandbox_scene.by).get(
+        reverse("qualification-detail", args=[run.pk])
+    )
+    assert reverse("sandbox-detail", args=[sandbox.pk]) in page.text
+    assert reverse("qualification-retry", args=[run.pk]) not in page.text
     with pytest.raises(ActionRefused):
         run_retry(by=sandbox_scene.by, run=run)
     Sandbox.objects.filter(pk=sandbox.pk).update(p4d_path=sandbox_scene.version.path)
