@@ -157,6 +157,16 @@ class QualificationRun(HasOperations):
         return f"{self.measured_at}{f', p4d {release}' if release else ''}"
 
     @property
+    def begins_with_its_sandbox(self) -> bool:
+        """Whether nothing was measured, as the sandbox made for it is not ready."""
+        return (
+            self.sandbox is not None
+            and self.sandbox.purpose == Sandbox.Purpose.BASELINE
+            and self.sandbox.state != Sandbox.State.READY
+            and self.log_start is None
+        )
+
+    @property
     def is_under_way(self) -> bool:
         return self.state in UNDER_WAY
 

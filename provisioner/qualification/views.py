@@ -218,7 +218,7 @@ def _notices(run: QualificationRun) -> Iterator[Notice]:
     kept = "Repeats that are complete are kept."
     url = reverse("qualification-retry", args=[run.pk])
     action = Action(label="Retry", url=url, is_post=True)
-    if run.sandbox is not None and run.log_start is None:
+    if run.sandbox is not None and run.begins_with_its_sandbox:
         kept = "Once its sandbox is ready, the run begins by itself."
         url = reverse("sandbox-detail", args=[run.sandbox.pk])
         action = Action(label="Open its sandbox", url=url)

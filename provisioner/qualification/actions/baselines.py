@@ -111,10 +111,11 @@ def fail_without_sandbox(run: QualificationRun) -> None:
     if sandbox.state in (Sandbox.State.CREATING, Sandbox.State.READY):
         return
     state = sandbox.get_state_display().lower()
+    why = sandbox.status_message
     became = state if sandbox.state == Sandbox.State.FAILED else f"is {state}"
     set_run_state(
         run,
         S.FAILED,
         code="sandbox_not_ready",
-        message=f"The sandbox {sandbox.name} {became}. {sandbox.status_message}".strip(),
+        message=" ".join(filter(None, [f"The sandbox {sandbox.name} {became}.", why])),
     )
