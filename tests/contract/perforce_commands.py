@@ -126,6 +126,7 @@ class Commands:
         self.run("move", "-k", "-c", number, "//depot/c", "//depot/d")
         self.run("reopen", "-c", "default", "//depot/a")
         self.run("reopen", "-c", number, "-t", "text", "//depot/a")
+        self.run("lock", "//depot/a")
         self.run("opened", "-a", "-C", "ws")
         self.run("opened", "-a", "-u", "cloneyard")
         self.run("changes", "-l", "-c", "ws", "-s", "pending")

@@ -332,16 +332,19 @@ def test_people_of_an_allowed_team_find_the_page(alice: User, as_alice: Client) 
     assert 'href="/sandboxes/"' in as_alice.get(beside).text
 
 
-def test_only_purposes_that_sandboxes_serve_are_offered(
-    api_as_admin: APIClient, asked: dict[str, Any]
+@pytest.mark.parametrize(
+    ("purpose", "status"), [("baseline", 202), ("drill", 400), ("unheard-of", 400)]
+)
+def test_only_purposes_that_people_may_request_are_taken(
+    api_as_admin: APIClient, asked: dict[str, Any], purpose: str, status: int
 ) -> None:
     body = {
         **{key: asked[key] for key in ("name", "hours")},
         **{key: asked[key].name for key in ("server", "host")},
         "version": "2024.2",
     }
-    answer = api_as_admin.post("/api/v1/sandboxes", {**body, "purpose": "baseline"})
-    assert answer.status_code == 400
+    answer = api_as_admin.post("/api/v1/sandboxes", {**body, "purpose": purpose})
+    assert answer.status_code == status
     assert "purpose" in answer.text
 
 
