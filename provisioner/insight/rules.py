@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from provisioner.gateways.perforce.releases import maintenance_ends, support_ends
 from provisioner.lib.sizes import parse_size, size_text
 
 KIB, MIB = 1 << 10, 1 << 20
 BYTES_PER_FILE = 3 * KIB // 2
 BYTES_PER_USER = 64 * MIB
-SUPPORTED_FOR = dt.timedelta(days=3 * 365)
 # From this release on a server is upgraded in one step.
 EASY_UPGRADES = (2019, 1)
 NEARLY_FULL_PERCENT = 90
@@ -240,9 +240,17 @@ def _release(facts: Facts) -> Verdict:
             do="Upgrade it; releases before 2019.1 need special steps, and space for "
             "another db.rev.",
         )
-    if facts.today - dt.date(*day) > SUPPORTED_FOR:
-        return advice(
-            saw, do="It is over three years old: ask Perforce whether it gets fixes."
+    release = f"{year}.{number}"
+    _, supported = support_ends(release)
+    earliest, latest = maintenance_ends(release)
+    if facts.today > supported:
+        return advice(saw, do=f"Upgrade it: Perforce's support ended by {supported}.")
+    if facts.today > latest:
+        return advice(saw, do=f"Upgrade it: it has had no updates since {latest}.")
+    if facts.today > earliest:
+        return unknown(
+            f"{saw}. Its updates end between {earliest} and {latest}: the schedule "
+            "that we read ends before it."
         )
     return good(saw)
 

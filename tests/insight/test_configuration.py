@@ -41,7 +41,7 @@ from tests.support.lab_perforce import LabServer, lab_server, workspace
 
 WELL = Facts(
     today=dt.date(2026, 11, 24),
-    version="P4D/LINUX26X86_64/2024.2/2675662 (2024/11/12)",
+    version="P4D/LINUX26X86_64/2025.2/2853456 (2025/11/12)",
     settings={
         **{"client.readonly.dir": "ro", "db.peeking": "2", "filesys.bufsize": "64K"},
         **{"monitor": "1", "net.autotune": "1", "net.maxwait": "0", "server": "3"},
@@ -87,6 +87,13 @@ def test_a_server_that_follows_all_rules_gets_no_advice() -> None:
     assert len(outcomes) == len(RULES)
 
 
+def test_updates_of_a_release_that_end_on_an_unknown_day_are_unknown() -> None:
+    facts = replace(WELL, version="P4D/X/2024.2/1 (2024/11/12)")
+    found = {rule.code: verdict for rule, verdict in judged(facts)}
+    assert found["release"].outcome == Outcome.UNKNOWN
+    assert "between 2026-01-01 and 2026-12-31" in found["release"].saw
+
+
 def test_of_a_server_that_says_nothing_nothing_is_guessed() -> None:
     found = judged(Facts(today=WELL.today))
     assert {each.outcome for _, each in found} == {Outcome.UNKNOWN}
@@ -99,7 +106,8 @@ def test_of_a_server_that_says_nothing_nothing_is_guessed() -> None:
         (replace(WELL, memory_bytes=8 << 30), "memory", "17.2 GiB"),
         (replace(WELL, users=4000), "memory", "250 GiB"),
         (replace(WELL, version="P4D/X/2018.2/1 (2018/11/02)"), "release", "2019.1"),
-        (replace(WELL, version="P4D/X/2022.1/1 (2022/05/02)"), "release", "three"),
+        (replace(WELL, version="P4D/X/2022.1/1 (2022/05/02)"), "release", "support"),
+        (replace(WELL, version="P4D/X/2023.1/1 (2023/05/02)"), "release", "no updates"),
         (with_place("P4JOURNAL", mount_point="/db"), "journal", "another volume"),
         (with_place("depot", mount_point="/db"), "depots", "volumes of their own"),
         (with_place("P4LOG", fs_type="nfs4"), "log_place", "local disk"),
