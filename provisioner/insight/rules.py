@@ -399,7 +399,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         code="release",
         title="Release",
-        source=f"{_GUIDE}, upgrades before 2019.1",
+        source=f"{_GUIDE}, upgrades before 2019.1; Helix Core APIs EOL Schedule",
         judge=_release,
     ),
     Rule(
