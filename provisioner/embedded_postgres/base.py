@@ -28,6 +28,8 @@ PROGRAMS = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
 _SETTLED_WITHIN_SECONDS = 60.0
 _LOOK_EVERY_SECONDS = 0.05
 _LINES_OF_NOTE = 8
+_MOST_CONNECTIONS = 400
+"""Five processes of tests, each with workers that it kills, take over a hundred."""
 
 _start_lock = threading.Lock()
 _servers: dict[Path, EmbeddedServer] = {}
@@ -61,6 +63,14 @@ class EmbeddedServer(PostgresServer):
         super().__init__(data_dir)
         self.global_process_id_list = LivingProcesses(data_dir / ".handle_pids.json")
         self._lock = InterProcessLock(data_dir.with_name(f".{data_dir.name}.lock"))
+
+    def ensure_pgdata_inited(self) -> None:
+        """Create the data directory where there is none, for more connections."""
+        is_new = not (self.pgdata / "PG_VERSION").exists()
+        super().ensure_pgdata_inited()
+        if is_new:
+            with (self.pgdata / "postgresql.conf").open("a") as settings:
+                settings.write(f"max_connections = {_MOST_CONNECTIONS}\n")
 
     def ensure_postgres_running(self) -> None:
         """Join a server once it takes connections, or start one.

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 
 pytestmark = pytest.mark.integration
@@ -120,6 +121,15 @@ def test_the_last_to_leave_stops_the_server(data_dir: Path) -> None:
 
     leave(second)
     assert not is_running(data_dir)
+
+
+def test_it_has_connections_for_many_processes(data_dir: Path) -> None:
+    user = start_user(data_dir)
+    address = f"host={data_dir} user=postgres dbname=postgres"
+    with psycopg.connect(address) as connection:
+        [most] = connection.execute("SHOW max_connections").fetchone() or [""]
+    leave(user)
+    assert int(most) == 400
 
 
 @pytest.mark.parametrize("is_reaped", [True, False])
