@@ -75,7 +75,7 @@ class ShownAdvice:
     def label(self) -> str:
         if self.found.best is None:
             return "No weight"
-        return "Clear" if self.found.is_certain else "Close"
+        return "Clear" if self.found.is_certain else "Close call"
 
     @property
     def rows(self) -> list[ShownRating]:

@@ -42,7 +42,7 @@ class Group(Enum):
     PROGRAMS = "Programs and clients"
     LOAD = "Load and logs"
     MEASUREMENTS = "Measurements"
-    SANDBOXES = "Backup and sandboxes"
+    SANDBOXES = "Backup and tests"
     ADVICE = "Advice"
 
 
