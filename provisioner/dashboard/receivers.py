@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from django.contrib.auth import BACKEND_SESSION_KEY, load_backend
 from django.contrib.auth.models import Group
 from django.contrib.auth.signals import (
     user_logged_in,
@@ -19,6 +20,7 @@ from django.contrib.auth.signals import (
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_delete, post_save, pre_save
 from django.dispatch import receiver
+from django.http import HttpRequest
 
 from provisioner.accounts import origin
 from provisioner.accounts.models import ApiToken, Team, User
@@ -71,8 +73,10 @@ def watch() -> None:
         m2m_changed.connect(_rights_changed, sender=through, dispatch_uid="audit_log")
 
 
-def _signed_in(sender: Any, user: User, **kwargs: Any) -> None:
-    with origin.coming_by(origin.current().via or "password"):
+def _signed_in(sender: Any, user: User, request: HttpRequest, **kwargs: Any) -> None:
+    backend = load_backend(request.session[BACKEND_SESSION_KEY])
+    means = getattr(backend, "via", "password")
+    with origin.coming_by(origin.current().via or means):
         record_event(user, kind="signed_in", message="Signed in.", actor=user)
 
 

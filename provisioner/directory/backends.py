@@ -17,6 +17,8 @@ class DirectoryPasswords(ModelBackend):
     What Django does with a signed-in account stays its own: it leaves out closed ones.
     """
 
+    via = "LDAP"
+
     def authenticate(
         self,
         request: HttpRequest | None,

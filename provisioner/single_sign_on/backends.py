@@ -22,6 +22,7 @@ SUBJECT = re.compile(r"[\x20-\x7e]{1,255}")
 class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no types
     """Accounts by issuer and subject, where the library matches mail addresses."""
 
+    via = "OpenID Connect"
     get_settings = staticmethod(provider_setting)
     # The library's lets in who is no longer active.
     get_user = ModelBackend.get_user

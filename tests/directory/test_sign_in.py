@@ -41,7 +41,7 @@ def test_the_first_sign_in_makes_an_account(directory: Slapd) -> None:
     assert not erin.has_usable_password()
     assert erin.identity.subject == directory.value(dn, "entryUUID").decode()
     assert erin.identity.issuer == "ldap:dc=example,dc=com"
-    assert Event.objects.filter(kind="signed_in", actor=erin).exists()
+    assert Event.objects.get(kind="signed_in", actor=erin).via == "LDAP"
 
 
 def test_later_ones_find_it_whatever_else_has_changed(directory: Slapd) -> None:

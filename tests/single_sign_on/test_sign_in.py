@@ -109,7 +109,7 @@ def test_the_first_sign_in_makes_an_account(tell: Tell) -> None:
     assert (erin.uid, erin.gid) == (4711, 4000)
     assert not erin.is_administrator
     assert not erin.has_usable_password()
-    assert Event.objects.filter(kind="signed_in", actor=erin).exists()
+    assert Event.objects.get(kind="signed_in", actor=erin).via == "OpenID Connect"
 
 
 def test_later_ones_find_it_by_subject_whatever_else_has_changed(tell: Tell) -> None:
