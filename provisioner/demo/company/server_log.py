@@ -212,7 +212,7 @@ def list_clients(studio: Studio, *, places: Places, people: People) -> None:
     assert server is not None
     opened_files = 0
     for number, user in enumerate(people.developers):
-        name = f"{user.perforce_name}-main"
+        name = f"{user.username}-main"  # people may share an account of Perforce
         is_old = number % 11 == 5
         is_loose = number % 17 == 3
         age = studio.chance.uniform(100, 170) if is_old else studio.chance.random() * 3
