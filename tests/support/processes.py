@@ -29,6 +29,17 @@ def pids_of(*words: str) -> list[int]:
     return found
 
 
+def is_any_left(group: int) -> bool:
+    """Return whether a process of a group has not ended."""
+    for path in list(Path("/proc").glob("[0-9]*/stat")):
+        with contextlib.suppress(OSError):
+            # Source: proc_pid_stat(5): state, ppid, pgrp.
+            state, _, owner = path.read_text().rpartition(")")[2].split()[:3]
+            if int(owner) == group and state not in "ZX":
+                return True
+    return False
+
+
 def wait_until_ended(pid: int) -> None:
     ends = time.monotonic() + GONE_WITHIN_SECONDS
     while is_alive(pid):
