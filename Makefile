@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 MANAGE := $(BIN)/python manage.py
 .DEFAULT_GOAL := help
-.PHONY: help demo lab run worker test test-integration check audit lock chaos bench schema format screenshots clean native browser
+.PHONY: help demo lab run worker test test-integration check client audit lock chaos bench schema format screenshots clean native browser
 
 help: ## Show this
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -37,6 +37,11 @@ test-integration: native browser ## Long tests: every page in all looks, kills, 
 
 check: $(READY) ## Formatting, lint, types, import contracts, migrations, schema
 	@.ci/check $(BIN)
+
+client: $(READY) ## The wheel cloneyard-client, into var/dist: docs/client.md
+	@$(BIN)/python -m provisioner.api_client.generate
+	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w var/dist var/client
+	@ls var/dist/cloneyard_client-*.whl
 
 audit: ## Known vulnerabilities of what production installs, where the index can be asked
 	@PYTHON=$(PYTHON) .ci/audit

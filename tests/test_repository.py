@@ -69,6 +69,8 @@ USES_ENVIRONMENT = {
     "provisioner/wsgi.py": "says which settings Django takes",
     "provisioner/webserver.py": "says which settings Django takes",
     "provisioner/cli/cloneyard.py": "a program of its own, on people's machines",
+    "provisioner/api_client/mcp_server.py": "the same",
+    "provisioner/api_client/generate.py": "the generator finds ruff on its PATH",
     "provisioner/gateways/perforce/connection.py": "keeps P4 variables of whoever "
     "started us away from Perforce's library",
     "provisioner/gateways/perforce/trust.py": "Perforce's library reads P4TRUST only",

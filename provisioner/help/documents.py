@@ -16,7 +16,10 @@ from provisioner.help.markdown import Rendered, Section, rendered
 ROOT: Path = settings.FILES_DIR
 # What is shown in which order; a document that is not named comes under the last one.
 GROUPS = (
-    ("Begin here", ("glossary", "comparison", "cli", "api", "examples", "flex")),
+    (
+        "Begin here",
+        ("glossary", "comparison", "cli", "api", "client", "examples", "flex"),
+    ),
     (
         "Running Cloneyard",
         (

@@ -16,9 +16,12 @@ from provisioner.demo.chromium import find_chromium, running_chromium
 from provisioner.demo.processes import Child, manage
 from tests.e2e.furnished import Furnished
 from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
+from tests.support.client_library import LIBRARY
 from tests.support.factories import PASSWORD
 from tests.support.forkserver import Warm, warm
 from tests.support.lab import Lab
+
+__all__ = ["LIBRARY"]  # made before test modules are read, which import it
 
 
 @pytest.fixture(scope="session")

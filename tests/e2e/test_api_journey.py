@@ -1,57 +1,104 @@
-"""A script's way: one call for a ready workspace, one to give it back."""
+"""A script's way, with the client library: a ready workspace, and back again."""
 
 from __future__ import annotations
 
 import base64
 from pathlib import Path
 
+import httpx
 import pytest
-from rest_framework.test import APIClient
+from cloneyard_client import AuthenticatedClient
+from cloneyard_client.api.operations import operations_retrieve
+from cloneyard_client.api.tokens import tokens_create
+from cloneyard_client.api.workspaces import (
+    workspaces_create,
+    workspaces_destroy,
+    workspaces_retrieve,
+)
+from cloneyard_client.models import (
+    Error,
+    ErrorCode,
+    Operation,
+    OperationState,
+    StepState,
+    TokenCreated,
+    TokenCreateRequest,
+    Workspace,
+    WorkspaceCreateRequest,
+    WorkspaceState,
+)
+from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child
 from tests.support.factories import PASSWORD
 
+ANSWERS_WITHIN_SECONDS = 90
 pytestmark = pytest.mark.django_db(transaction=True)
 
-WORKSPACES = "/api/v1/workspaces"
 
-
-def with_a_token_of(user: User) -> APIClient:
+def with_a_token_of(user: User, *, server: str) -> AuthenticatedClient:
     """Return a client that bought its token with the user's password."""
-    client = APIClient()
     pair = base64.b64encode(f"{user.username}:{PASSWORD}".encode()).decode()
-    bought = client.post("/api/v1/tokens", HTTP_AUTHORIZATION=f"Basic {pair}")
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {bought.json()['token']}")
-    return client
+    with AuthenticatedClient(base_url=server, token=pair, prefix="Basic") as buyer:
+        bought = tokens_create.sync(client=buyer, body=TokenCreateRequest())
+    assert isinstance(bought, TokenCreated)
+    return AuthenticatedClient(
+        base_url=server,
+        token=bought.token,
+        timeout=httpx.Timeout(ANSWERS_WITHIN_SECONDS),
+        raise_on_unexpected_status=True,
+    )
 
 
 def test_a_script_gets_a_ready_workspace_and_gives_it_back(
-    built_template: Template, worker: Child, alice: User
+    live_server: LiveServer, published_template: Template, worker: Child, alice: User
 ) -> None:
-    client = with_a_token_of(alice)
-    asked = {"template": built_template.name, "name": "from-a-script"}
+    with with_a_token_of(alice, server=live_server.url) as client:
+        asked = WorkspaceCreateRequest(
+            template=published_template.name, name="from-a-script"
+        )
 
-    got = client.post(
-        f"{WORKSPACES}?wait=60", asked, format="json", HTTP_IDEMPOTENCY_KEY="job 1"
-    )
+        got = workspaces_create.sync_detailed(
+            client=client, body=asked, wait=60, idempotency_key="job 1"
+        )
 
-    assert got.status_code == 201
-    workspace = got.json()
-    assert (workspace["state"], workspace["status_message"]) == ("ready", "")
-    assert Path(workspace["path"], ".p4config").exists()
-    assert workspace["operation"]["state"] == "succeeded"
-    assert workspace["operation"]["current_steps"] == []
+        workspace = got.parsed
+        assert isinstance(workspace, Workspace), workspace
+        assert got.status_code == 201
+        assert workspace.state is WorkspaceState.READY
+        assert workspace.status_message == ""
+        assert Path(workspace.path, ".p4config").exists()
+        assert workspace.operation is not None
+        assert workspace.operation.state is OperationState.SUCCEEDED
+        assert workspace.operation.current_steps == []
 
-    again = client.post(WORKSPACES, asked, format="json", HTTP_IDEMPOTENCY_KEY="job 1")
-    assert again.json()["id"] == workspace["id"]
-    assert again.json()["operation"] == workspace["operation"]
+        again = workspaces_create.sync_detailed(
+            client=client, body=asked, idempotency_key="job 1"
+        )
+        assert isinstance(again.parsed, Workspace)
+        assert again.headers["Idempotency-Replayed"] == "true"
+        assert again.parsed.id == workspace.id
+        assert again.parsed.operation == workspace.operation
 
-    back = client.delete(f"{WORKSPACES}/{workspace['id']}?wait=60&purge=true")
+        back = workspaces_destroy.sync(workspace.id, client=client, wait=60, purge=True)
 
-    assert back.status_code == 202
-    assert (back.json()["state"], back.json()["status_message"]) == ("retired", "")
-    assert not Path(workspace["path"]).exists()
-    steps = client.get(f"/api/v1/operations/{back.json()['operation']['id']}").json()
-    assert {step["state"] for step in steps["steps"]} == {"done"}
+        assert isinstance(back, Workspace), back
+        assert (back.state, back.status_message) == (WorkspaceState.RETIRED, "")
+        assert not Path(workspace.path).exists()
+        assert back.operation is not None
+        operation = operations_retrieve.sync(back.operation.id, client=client)
+        assert isinstance(operation, Operation)
+        assert {step.state for step in operation.steps} == {StepState.DONE}
+
+
+def test_a_refusal_is_a_sentence_and_a_code_of_the_library(
+    live_server: LiveServer, alice: User
+) -> None:
+    with with_a_token_of(alice, server=live_server.url) as client:
+        refused = workspaces_retrieve.sync(4711, client=client)
+
+    assert isinstance(refused, Error)
+    assert refused.code is ErrorCode.NOT_FOUND
+    assert refused.detail != ""

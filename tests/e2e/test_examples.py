@@ -32,6 +32,7 @@ from provisioner.lib.clocks import database_now
 from provisioner.people.actions.tokens import api_token_create
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
+from tests.support.client_library import LIBRARY
 from tests.support.lab import build, define_template
 
 ENDS_WITHIN_SECONDS = 120
@@ -192,6 +193,13 @@ def run_buildkite(runner: Runner) -> bool:
     return runner.run(*shell, command.replace("\0", "$"), **variables)
 
 
+def run_client(runner: Runner) -> bool:
+    """Run the script, where the client library is installed."""
+    variables = {**runner.of_all_jobs, "BUILD_ID": str(runner.number)}
+    script = str(EXAMPLES / "client.py")
+    return runner.run(sys.executable, script, **variables, PYTHONPATH=str(LIBRARY))
+
+
 RUNS: dict[str, Callable[[Runner], bool]] = {
     "Jenkinsfile": run_jenkins,
     "github-actions.yml": run_github,
@@ -199,6 +207,7 @@ RUNS: dict[str, Callable[[Runner], bool]] = {
     "teamcity.kts": run_teamcity,
     "buildkite.yml": run_buildkite,
     "curl.sh": lambda runner: run_script(runner, "curl.sh"),
+    "client.py": run_client,
     "cloneyard.sh": lambda runner: run_script(runner, "cloneyard.sh"),
 }
 
@@ -267,7 +276,7 @@ def runners(
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(600)  # fourteen workspaces come and go, one after the other
+@pytest.mark.timeout(600)  # sixteen workspaces come and go, one after the other
 def test_the_examples_build_in_a_workspace_and_give_it_back(
     runners: Callable[..., Runner], worker: Child
 ) -> None:
