@@ -246,6 +246,7 @@ def commands_of_p4v() -> dict[str, str]:
     }
 
 
+WITH_TESTS_OF_THEIR_OWN = {"slack": "test_slack.py"}
 AT_A_DESK = ("vscode-tasks.json", "p4v-tools.xml")
 
 
@@ -345,5 +346,9 @@ def test_every_example_is_run_and_named() -> None:
     files = {path.name for path in EXAMPLES.iterdir()}
     page = (EXAMPLES / "README.md").read_text()
 
-    assert files == {"README.md", *RUNS, *AT_A_DESK}
+    assert files == {"README.md", *RUNS, *AT_A_DESK, *WITH_TESTS_OF_THEIR_OWN}
     assert all(f"]({name})" in page for name in (*RUNS, *AT_A_DESK))
+    assert all(f"]({name}/" in page for name in WITH_TESTS_OF_THEIR_OWN)
+    assert all(
+        Path(__file__).with_name(f).exists() for f in WITH_TESTS_OF_THEIR_OWN.values()
+    )
