@@ -101,6 +101,7 @@ INSTALLED_APPS = [
     "provisioner.single_sign_on",
     "provisioner.sites",
     "provisioner.engine",
+    "provisioner.perforce_sign_in",
     "provisioner.routing",
     "provisioner.catalog",
     "provisioner.workspaces",
@@ -304,6 +305,17 @@ if _ldap["urls"]:
         raise ImproperlyConfigured(str(error)) from error
     AUTHENTICATION_BACKENDS.append("provisioner.directory.backends.DirectoryPasswords")
 
+# --- sign-in by Perforce
+
+P4_SIGN_IN_SERVER = env.str("P4_SIGN_IN_SERVER", default="")
+P4_SIGN_IN_ADMINISTRATORS = env.list("P4_SIGN_IN_ADMINISTRATORS", default=[])
+P4_SIGN_IN_LOWEST_UID = env.int("P4_SIGN_IN_LOWEST_UID", default=1000)
+P4_SIGN_IN_ADOPTS_ACCOUNTS = env.bool("P4_SIGN_IN_ADOPTS_ACCOUNTS", default=False)
+if P4_SIGN_IN_SERVER:
+    AUTHENTICATION_BACKENDS.append(
+        "provisioner.perforce_sign_in.backends.PerforcePasswords"
+    )
+
 # --- pages
 
 LANGUAGE_CODE = "en"
@@ -428,6 +440,11 @@ REST_KNOX = {
 
 # Where these secrets may be sent to; empty: wherever an administrator says.
 SECRET_HOSTS = [host.strip("[] ") for host in env.list("SECRET_HOSTS", default=[])]
+if P4_SIGN_IN_SERVER and not SECRET_HOSTS:
+    raise ImproperlyConfigured(
+        "P4_SIGN_IN_SERVER needs SECRET_HOSTS with the host of that server: otherwise "
+        "whoever edits its address says who people are."
+    )
 ONTAP_PASSWORD = _secret("ONTAP_PASSWORD")
 P4PASSWD = _secret("P4PASSWD")
 

@@ -362,7 +362,7 @@ BY_ACTIONS = {
     "Webhook.events": "one of WebhookEvent",
     "SlotBudget.paused_reason": "pages",
     "Event.reason": "pages",
-    "Identity.issuer": "OIDC_ISSUER, or the domain of LDAP_USER_BASE",
+    "Identity.issuer": "OIDC_ISSUER, LDAP_USER_BASE or P4_SIGN_IN_SERVER",
     "Identity.subject": "compared alone: a signed token or the directory says it",
     "ApiToken.name": "pages: white space becomes one blank",
     "ApiToken.purposes": "one of Workspace.Purpose",

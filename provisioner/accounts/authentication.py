@@ -87,7 +87,7 @@ class PasswordAuthentication(BasicAuthentication):
             raise
         attempt.succeeded()
         assert isinstance(user, User)
-        origin.signed_in(user, via="password")
+        origin.signed_in(user, via=origin.means_of(vars(user)["backend"]))
         return user, None
 
 

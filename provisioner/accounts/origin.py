@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from django.contrib.auth import load_backend
 from django.http import HttpRequest
 
 from provisioner.accounts.attempts import client_address
@@ -77,6 +78,11 @@ def signed_in(user: User, *, via: str) -> None:
     """Record who sent the request, until it ends."""
     if _origin.get() is not None:
         _origin.set(replace(current(), actor=user, via=via))
+
+
+def means_of(backend: str) -> str:
+    """Return how a backend of Django signs people in, as the audit log says it."""
+    return str(getattr(load_backend(backend), "via", "password"))
 
 
 def by_session(session_key: str | None) -> str:

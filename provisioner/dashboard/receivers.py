@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from django.contrib.auth import BACKEND_SESSION_KEY, load_backend
+from django.contrib.auth import BACKEND_SESSION_KEY
 from django.contrib.auth.models import Group
 from django.contrib.auth.signals import (
     user_logged_in,
@@ -74,8 +74,7 @@ def watch() -> None:
 
 
 def _signed_in(sender: Any, user: User, request: HttpRequest, **kwargs: Any) -> None:
-    backend = load_backend(request.session[BACKEND_SESSION_KEY])
-    means = getattr(backend, "via", "password")
+    means = origin.means_of(request.session[BACKEND_SESSION_KEY])
     with origin.coming_by(origin.current().via or means):
         record_event(user, kind="signed_in", message="Signed in.", actor=user)
 

@@ -16,6 +16,7 @@ from provisioner.audit_log.models import Event
 from provisioner.directory.actions import syncs
 from provisioner.directory.deferring import MAIL_TASK, SYNC_TASK
 from provisioner.directory.models import DirectorySync
+from provisioner.directory.people import sources
 
 KEPT_FOR = dt.timedelta(days=90)
 SENT_AGAIN = RetryStrategy(max_attempts=5, wait=60)
@@ -26,9 +27,8 @@ SENT_AGAIN = RetryStrategy(max_attempts=5, wait=60)
     name=SYNC_TASK, queue="sweeps", queueing_lock="directory_sync", lock=SYNC_TASK
 )
 def sweep_directory(timestamp: int = 0, is_preview: bool = False) -> None:
-    """Follow the directory each night, where there is one that can be read."""
-    directory = settings.DIRECTORY
-    if directory is not None and directory.bind_dn:
+    """Follow directory and Perforce each night, where there is one to be asked."""
+    if sources():
         syncs.directory_sync(is_preview=is_preview)
     DirectorySync.objects.filter(began_at__lt=Now() - KEPT_FOR).delete()
 

@@ -9,7 +9,10 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register
 
 from provisioner.gateways.directory.gateway import DirectoryGateway
-from provisioner.identities.queries import break_glass_accounts
+from provisioner.identities.queries import (
+    break_glass_accounts,
+    people_come_from_elsewhere,
+)
 
 
 @register("directory", deploy=True)
@@ -28,8 +31,7 @@ def somebody_gets_in_without_it(
     *, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
     """Report if nobody could sign in while directory and provider are down."""
-    is_needed = settings.DIRECTORY is not None or settings.OIDC_ISSUER
-    if not databases or not is_needed:
+    if not databases or not people_come_from_elsewhere():
         return []
     if any(account.has_usable_password() for account in break_glass_accounts()):
         return []

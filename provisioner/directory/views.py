@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from provisioner.directory.actions.syncs import directory_sync_approve
 from provisioner.directory.deferring import queue_sync
 from provisioner.directory.models import DirectorySync
+from provisioner.directory.people import sources
 from provisioner.directory.queries import newest_syncs
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.posting import acted, done
@@ -25,8 +26,9 @@ def directory_sync(request: WebRequest) -> HttpResponse:
     directory = settings.DIRECTORY
     context = {
         "syncs": newest_syncs(request.user),
-        "directory": directory,
+        "sources": [source.name for source in sources()],
         "has_no_sync": directory is not None and not directory.bind_dn,
+        "providers": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
     }
     return render(request, "directory/syncs.html", context)
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 
 from provisioner.accounts import origin
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.identities.queries import is_break_glass, password_is_elsewhere
+from provisioner.identities.queries import (
+    is_break_glass,
+    password_keeper,
+    people_come_from_elsewhere,
+)
 
 
 class LocalPasswords(ModelBackend):
-    """Check a password that is kept here, unless the directory checks the account's.
+    """Check a password that is kept here, unless somebody else checks the account's.
 
     It asks nothing but the database. A break-glass administrator's sign-in is recorded
     whatever it is for, pages or the API; notify/receivers.py mails it.
@@ -29,9 +32,9 @@ class LocalPasswords(ModelBackend):
         **kwargs: Any,
     ) -> User | None:
         account = super().authenticate(request, username, password, **kwargs)
-        if not isinstance(account, User) or password_is_elsewhere(account):
+        if not isinstance(account, User) or password_keeper(account):
             return None
-        if (settings.DIRECTORY or settings.OIDC_ISSUER) and is_break_glass(account):
+        if people_come_from_elsewhere() and is_break_glass(account):
             with origin.coming_by(origin.current().via or "password"):
                 record_event(
                     account,

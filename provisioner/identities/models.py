@@ -11,7 +11,8 @@ class Identity(models.Model):
     """The person known elsewhere by `subject`, and their account.
 
     Mail addresses and names change hands; issuer and subject together never do. The
-    issuer is a provider of OpenID Connect, or "ldap:" and the domain of a directory.
+    issuer is a provider of OpenID Connect, "ldap:" and the domain of a directory, or
+    "perforce:" and the name of a server, where a name is all there is.
 
     Source: OpenID Connect Core 1.0, 5.7; RFC 4530 (entryUUID); MS-ADTS 3.1.1.1.4
     (objectGUID).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -39,3 +40,29 @@ class Rules:
     lowest_uid: int
     adopts_accounts: bool
     checks_passwords: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A person who is still known elsewhere.
+
+    `why_disabled` is "" if they may sign in.
+    """
+
+    person: Person
+    why_disabled: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A directory or a server that a sync asks who is still there.
+
+    `find` returns people by what identifies them, and raises a GatewayError.
+    `where_to_look` is what may be wrong if it finds nobody at all.
+    """
+
+    issuer: str
+    name: str
+    rules: Rules
+    find: Callable[[Sequence[str]], dict[str, Found]]
+    where_to_look: str

@@ -8,15 +8,64 @@ from django.db.models import QuerySet
 from provisioner.accounts.models import User
 from provisioner.identities.models import Identity
 
-
-def password_is_elsewhere(account: User) -> bool:
-    """Return whether the directory checks this account's password."""
-    directory = settings.DIRECTORY
-    return directory is not None and known_there(account, issuer=directory.issuer)
+PERFORCE = "Perforce"
+LONGEST_NAME = 150
 
 
-def known_there(account: User, *, issuer: str) -> bool:
-    return Identity.objects.filter(account=account, issuer=issuer).exists()
+def people_come_from_elsewhere() -> bool:
+    """Return whether a provider, a directory or Perforce signs people in."""
+    return bool(settings.OIDC_ISSUER or password_keepers())
+
+
+def perforce_issuer() -> str:
+    """Name the Perforce server that signs people in, in identities."""
+    return f"perforce:{settings.P4_SIGN_IN_SERVER}"
+
+
+def password_keepers() -> dict[str, str]:
+    """Return who checks passwords elsewhere: names for pages, by issuer."""
+    keepers = {}
+    if settings.DIRECTORY is not None:
+        keepers[settings.DIRECTORY.issuer] = settings.DIRECTORY.name
+    if settings.P4_SIGN_IN_SERVER:
+        keepers[perforce_issuer()] = PERFORCE
+    return keepers
+
+
+def password_keeper(account: User) -> str:
+    """Return who checks this account's password, "" if it is kept here."""
+    keepers = password_keepers()
+    if not keepers:
+        return ""
+    identity = Identity.objects.filter(account=account, issuer__in=keepers).first()
+    return keepers[identity.issuer] if identity is not None else ""
+
+
+def may_be_asked_for(name: str, *, issuer: str) -> bool:
+    """Return whether a name with its password may be sent to whom `issuer` names.
+
+    Malformed names may not, nor those of local administrators and machines, nor
+    passwords that somebody else checks.
+    """
+    is_plain = name.isprintable() and not any(letter.isspace() for letter in name)
+    if not name or len(name) > LONGEST_NAME or not is_plain:
+        return False
+    if name != User.normalize_username(name):
+        return False
+    account = User.objects.filter(username__iexact=name).first()
+    if account is None:
+        return True
+    identity = Identity.objects.filter(
+        account=account, issuer__in=password_keepers()
+    ).first()
+    if identity is not None:
+        return identity.issuer == issuer
+    return not (account.is_superuser or account.is_service)
+
+
+def is_known(*, issuer: str, subject: str) -> bool:
+    """Return whether somebody there has an account here."""
+    return Identity.objects.filter(issuer=issuer, subject=subject).exists()
 
 
 def is_break_glass(account: User) -> bool:

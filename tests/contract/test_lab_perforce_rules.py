@@ -376,3 +376,34 @@ def test_a_new_password_is_sent_encrypted(server: LabServer, password: str) -> N
     admin.input = [password, password + "x"]
     with pytest.raises(P4Exception, match="don't match"):
         admin.run("passwd", name)
+
+
+def test_who_has_to_change_the_password_does_nothing_before(server: LabServer) -> None:
+    name = f"u-{uuid.uuid4().hex[:8]}"
+    person = server.person(name)
+    assert person.run("users", name)
+    admin = server.connect(client="neutral")
+    assert refused(person, "admin", "resetpassword", "-a") == 6185
+    admin.run("admin", "resetpassword", "-u", name)
+
+    assert refused(person, "users") == 7623
+    assert person.run("info")
+
+    person.input = [name, "another-password", "another-password"]
+    assert person.run("passwd") == ["Password updated."]
+    again = server.connect(client="neutral", user=name, password="another-password")
+    assert again.run("users", name)
+    assert admin.run("users", name)
+
+
+def test_who_has_to_give_a_second_factor_does_nothing_but_log_in(
+    server: LabServer,
+) -> None:
+    name = f"u-{uuid.uuid4().hex[:8]}"
+    person = server.person(name)
+    admin = server.connect(client="neutral")
+    admin.save_user({**admin.fetch_user(name), "AuthMethod": "perforce+2fa"}, "-f")
+
+    assert person.run_login(password=name)
+    assert refused(person, "users") == 8059
+    assert person.run("info")

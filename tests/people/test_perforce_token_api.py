@@ -208,3 +208,15 @@ def test_a_silent_perforce_server_holds_few_threads(
 
     assert not SignInAttempts.objects.exists()
     assert buy(api_as_nobody, ticket=a_ticket).status_code == 201
+
+
+def test_a_name_that_perforce_does_not_know_makes_no_user_there(
+    api_as_nobody: APIClient, lab: Lab, server: PerforceServer
+) -> None:
+    """This server makes a user of whoever gives a command."""
+    for name in ("nobody-yet", "-a", "*"):
+        answer = buy(api_as_nobody, p4_user=name, ticket=NO_TICKET)
+        refused(answer, 401, "ticket_refused")
+    p4 = lab.as_admin()
+    assert not {"nobody-yet", "-a"} & {record["User"] for record in p4.run("users")}
+    p4.disconnect()

@@ -16,10 +16,8 @@ from provisioner.gateways.directory.gateway import DirectoryGateway
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.identities.actions import account_sign_in
 from provisioner.identities.places import place_to_ask
-from provisioner.identities.queries import known_there
+from provisioner.identities.queries import may_be_asked_for
 from provisioner.lib import clocks
-
-LONGEST_NAME = 150
 
 log = structlog.get_logger(__name__)
 
@@ -28,12 +26,16 @@ def directory_sign_in(*, name: str, password: str) -> User | None:
     """Return the account of whoever has this name and password in the directory.
 
     None if they are wrong, and for names that are not asked for there: malformed ones,
-    and those of local administrators and machines, whose passwords stay here.
+    and those of accounts whose passwords are checked elsewhere.
 
     Raises: SignInRefused.
     """
     directory = settings.DIRECTORY
-    if directory is None or not password or not _may_be_asked_for(name):
+    if (
+        directory is None
+        or not password
+        or not may_be_asked_for(name, issuer=directory.issuer)
+    ):
         return None
     with place_to_ask():
         try:
@@ -51,16 +53,3 @@ def directory_sign_in(*, name: str, password: str) -> User | None:
         raise DisabledThere(provider=directory.name, why=found.why_disabled)
     person = as_person(found, issuer=directory.issuer)
     return account_sign_in(person, rules=directory_rules())
-
-
-def _may_be_asked_for(name: str) -> bool:
-    is_plain = name.isprintable() and not any(letter.isspace() for letter in name)
-    if not name or len(name) > LONGEST_NAME or not is_plain:
-        return False
-    if name != User.normalize_username(name):
-        return False
-    account = User.objects.filter(username__iexact=name).first()
-    if account is None or not (account.is_superuser or account.is_service):
-        return True
-    assert settings.DIRECTORY is not None
-    return known_there(account, issuer=settings.DIRECTORY.issuer)

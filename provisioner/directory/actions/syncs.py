@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,14 +16,12 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.directory.models import DirectoryChange, DirectorySync
-from provisioner.directory.people import as_person, directory_rules
+from provisioner.directory.people import sources
 from provisioner.directory.refusals import NothingToApprove
-from provisioner.gateways.directory.configuration import Directory
-from provisioner.gateways.directory.entries import DirectoryPerson
-from provisioner.gateways.directory.gateway import DirectoryGateway
 from provisioner.gateways.errors import GatewayError
 from provisioner.identities.actions import account_end, follow
 from provisioner.identities.models import Identity
+from provisioner.identities.people import Found, Person, Source
 from provisioner.lib import clocks
 from provisioner.workspaces.models import PUT_AWAY
 
@@ -33,7 +30,7 @@ WORDS = {"is_staff": "role", "team_id": "team"}
 NO_SERVICE_ACCOUNT = (
     "A sync needs LDAP_BIND_DN: people bind themselves to sign in, and only then."
 )
-NO_DIRECTORY = "There is no directory: LDAP_URLS is not set."
+NO_DIRECTORY = "Nobody can be asked: neither LDAP_URLS nor P4_SIGN_IN_SERVER is set."
 Action = DirectoryChange.Action
 
 log = structlog.get_logger(__name__)
@@ -44,9 +41,10 @@ class Planned:
     """What is to be done to an account; `person` is None if it is closed."""
 
     account: User
+    source: Source
     action: DirectoryChange.Action
     sentence: str
-    person: DirectoryPerson | None = None
+    person: Person | None = None
 
     @property
     def loses(self) -> bool:
@@ -55,8 +53,9 @@ class Planned:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All that the directory says; `known` are accounts, `active` people of them."""
+    """All that one source says; `known` are accounts, `active` people of them."""
 
+    source: Source
     known: int
     active: int
     planned: list[Planned]
@@ -65,7 +64,7 @@ class Comparison:
 def directory_sync(
     *, is_preview: bool = False, most: int | None = None
 ) -> DirectorySync:
-    """Follow the directory: close accounts of people who are gone or disabled there.
+    """Follow directory and Perforce: close accounts of people who are gone from there.
 
     Their sessions end and their tokens are revoked; their workspaces stay until their
     leases end. Teams, roles, names and mail addresses of all others are updated. Local
@@ -81,27 +80,24 @@ def directory_sync(
         state=DirectorySync.State.FAILED, ended_at=Now(), message="It was cut short."
     )
     sync = DirectorySync.objects.create()
-    directory = settings.DIRECTORY
-    if directory is None or not directory.bind_dn:
-        return _ended(
-            sync,
-            DirectorySync.State.FAILED,
-            message=NO_DIRECTORY if directory is None else NO_SERVICE_ACCOUNT,
-        )
+    asked = sources()
+    if not asked:
+        message = NO_SERVICE_ACCOUNT if settings.DIRECTORY else NO_DIRECTORY
+        return _ended(sync, DirectorySync.State.FAILED, message=message)
     try:
-        comparison = _compare(directory, now=clocks.database_now())
+        comparisons = [_compare(source) for source in asked]
     except GatewayError as error:
         log.warning("directory_sync_failed", **error.log_context())
         return _ended(sync, DirectorySync.State.FAILED, message=error.sentence)
-    _write_down(sync, comparison)
+    _write_down(sync, comparisons)
     if is_preview:
         return _ended(sync, DirectorySync.State.PREVIEWED)
     limit = settings.LDAP_MOST_CLOSED if most is None else most
-    question = _question(comparison, most=limit, approved=_approved())
+    question = _question(comparisons, most=limit, approved=_approved())
     if question:
         return _asking(sync, question)
-    for planned in comparison.planned:
-        if _apply(planned, issuer=directory.issuer):
+    for planned in _all_planned(comparisons):
+        if _apply(planned):
             sync.changes.filter(account=planned.account).update(is_applied=True)
     return _ended(sync, DirectorySync.State.DONE)
 
@@ -127,41 +123,43 @@ def directory_sync_approve(*, by: User, sync: DirectorySync) -> None:
     )
 
 
-def _compare(directory: Directory, *, now: dt.datetime) -> Comparison:
+def _compare(source: Source) -> Comparison:
     """Raises: GatewayError."""
     identities = list(
-        Identity.objects.filter(issuer=directory.issuer)
+        Identity.objects.filter(issuer=source.issuer)
         .select_related("account__team")
         .order_by("account__username")
     )
-    found = DirectoryGateway(directory).find(
-        [identity.subject for identity in identities], now=now
-    )
+    found = source.find([identity.subject for identity in identities])
     active = sum(not person.why_disabled for person in found.values())
     planned = [
         each
         for identity in identities
-        for each in _planned(directory, identity, found.get(identity.subject))
+        for each in _planned(source, identity.account, found.get(identity.subject))
     ]
-    return Comparison(known=len(identities), active=active, planned=planned)
+    return Comparison(
+        source=source, known=len(identities), active=active, planned=planned
+    )
 
 
-def _planned(
-    directory: Directory, identity: Identity, person: DirectoryPerson | None
-) -> Iterator[Planned]:
-    account = identity.account
+def _all_planned(comparisons: Sequence[Comparison]) -> list[Planned]:
+    return [each for comparison in comparisons for each in comparison.planned]
+
+
+def _planned(source: Source, account: User, found: Found | None) -> Iterator[Planned]:
     if not account.is_active:
         return
-    if person is None or person.why_disabled:
-        why = "gone from" if person is None else f"{person.why_disabled} in"
+    if found is None or found.why_disabled:
+        why = "gone from" if found is None else f"{found.why_disabled} in"
         yield Planned(
             account=account,
+            source=source,
             action=Action.CLOSE,
-            sentence=f"Is {why} {directory.name}.",
+            sentence=f"Is {why} {source.name}.",
         )
         return
     after = copy.copy(account)
-    follow(after, as_person(person, issuer=identity.issuer), rules=directory_rules())
+    follow(after, found.person, rules=source.rules)
     differing = [
         name for name in FOLLOWED if getattr(account, name) != getattr(after, name)
     ]
@@ -170,22 +168,26 @@ def _planned(
         words = ", ".join(WORDS.get(name, name.replace("_", " ")) for name in differing)
         yield Planned(
             account=account,
+            source=source,
             action=Action.TAKE_ROLE if loses_role else Action.UPDATE,
-            sentence=f"Differs in {directory.name}: {words}.",
-            person=person,
+            sentence=f"Differs in {source.name}: {words}.",
+            person=found.person,
         )
 
 
-def _question(comparison: Comparison, *, most: int, approved: set[int]) -> str:
+def _question(
+    comparisons: Sequence[Comparison], *, most: int, approved: set[int]
+) -> str:
     """Return what an administrator has to say yes to, "" if nothing."""
-    losing = {each.account.pk for each in comparison.planned if each.loses}
+    losing = {each.account.pk for each in _all_planned(comparisons) if each.loses}
     if losing <= approved:
         return ""
-    if losing and not comparison.active:
-        return (
-            f"The directory has none of {comparison.known} people any more. Check "
-            "LDAP_USER_BASE, LDAP_USER_FILTER and the rights of LDAP_BIND_DN first."
-        )
+    for comparison in comparisons:
+        if any(each.loses for each in comparison.planned) and not comparison.active:
+            return (
+                f"{comparison.source.name} has none of {comparison.known} people any "
+                f"more. Check {comparison.source.where_to_look} first."
+            )
     if len(losing) > most:
         return (
             f"{len(losing)} accounts would be closed or lose the role of an "
@@ -205,10 +207,11 @@ def _approved() -> set[int]:
     return set(losing.values_list("account_id", flat=True))
 
 
-def _write_down(sync: DirectorySync, comparison: Comparison) -> None:
-    sync.accounts_known = comparison.known
+def _write_down(sync: DirectorySync, comparisons: Sequence[Comparison]) -> None:
+    sync.accounts_known = sum(comparison.known for comparison in comparisons)
     sync.save(update_fields=["accounts_known"])
-    held = _workspaces_of([each.account for each in comparison.planned])
+    all_planned = _all_planned(comparisons)
+    held = _workspaces_of([each.account for each in all_planned])
     DirectoryChange.objects.bulk_create(
         DirectoryChange(
             sync=sync,
@@ -216,7 +219,7 @@ def _write_down(sync: DirectorySync, comparison: Comparison) -> None:
             action=each.action,
             sentence=_with_workspaces(each, held.get(each.account.pk, 0)),
         )
-        for each in comparison.planned
+        for each in all_planned
     )
 
 
@@ -240,9 +243,10 @@ def _with_workspaces(planned: Planned, number: int) -> str:
 
 
 @transaction.atomic
-def _apply(planned: Planned, *, issuer: str) -> bool:
+def _apply(planned: Planned) -> bool:
     """Do it to the account as it is now; return whether there was anything to do."""
     account = User.objects.select_for_update(no_key=True).get(pk=planned.account.pk)
+    issuer = planned.source.issuer
     belongs = Identity.objects.filter(account=account, issuer=issuer).exists()
     if not account.is_active or not belongs:
         return False
@@ -251,8 +255,7 @@ def _apply(planned: Planned, *, issuer: str) -> bool:
         said = _with_workspaces(planned, number)
         account_end(account, reason=f"Closed. {said}")
     else:
-        person = as_person(planned.person, issuer=issuer)
-        follow(account, person, rules=directory_rules())
+        follow(account, planned.person, rules=planned.source.rules)
         account.save()
     return True
 

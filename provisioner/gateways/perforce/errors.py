@@ -34,6 +34,14 @@ NO_PERMISSION = 6185
 PROCESS_IS_YOUNG = 6553
 NO_SUCH_USER = 7205
 NO_CONFIGURABLES = 7634
+BY_PASSWORD = 7495  # authenticated by password not ticket
+SECOND_FACTOR = frozenset({8059, 8079, 8080})
+# The password was right, and another one has to be set first.
+PASSWORD_IS_DUE = frozenset({7475, 7489, 7623})
+NO_ACCESS = frozenset({6267, 6715})
+WRONG_PASSWORD = frozenset(
+    {7189, 7205, 7206, 7480, 7486, 7490, 7526, 7857, 7858, 7902, 7996}
+)
 NO_LOG = 7557
 UNICODE_SERVER = 7190
 UNICODE_CLIENT = 7191
@@ -118,6 +126,15 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     7475: (AuthFailed, "A password must be set for {user} first."),
     7489: (AuthFailed, "The server requires {user} to set a new password."),
     7205: (AuthFailed, "The server has no user {user}."),
+    7526: (AuthFailed, "The single sign-on of the server does not let {user} in."),
+    # by a directory of the server
+    7857: (AuthFailed, "The password of {user} is not valid."),
+    7858: (AuthFailed, "The password of {user} is not valid."),
+    7902: (AuthFailed, "The password of {user} is not valid."),
+    7996: (AuthFailed, "The password of {user} is not valid."),
+    8059: (AuthFailed, "The server asks {user} for a second factor."),
+    8079: (AuthFailed, "The server asks {user} for a second factor."),
+    8080: (AuthFailed, "The server asks {user} for a second factor."),
     6267: (AuthFailed, "The protections of the server deny {user} access."),
     6715: (AuthFailed, "{user} is a service user, which may not run commands."),
     UNICODE_SERVER: (

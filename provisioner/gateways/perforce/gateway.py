@@ -1,10 +1,10 @@
 """One Perforce server, as one user: every verb that Cloneyard uses.
 
-`gateway.clients`, `files`, `changes`, `shelves`, `processes`, `configuration`, `log`,
-`timing`, `archives` and `benchmarks` hold the verbs of each kind; what concerns the
-server and its users is here. Every method may raise Unreachable, Busy (resource
-pressure, or a limit that a smaller request would stay below) and AuthFailed. Each
-docstring lists only what else it raises.
+`gateway.clients`, `files`, `changes`, `shelves`, `people`, `processes`,
+`configuration`, `log`, `timing`, `archives` and `benchmarks` hold the verbs of each
+kind; what concerns the server and its users is here. Every method may raise
+Unreachable, Busy (resource pressure, or a limit that a smaller request would stay
+below) and AuthFailed. Each docstring lists only what else it raises.
 
 Methods marked "Local files" read or write below the client's Root. They must run where
 the namespace is mounted, as the owner of the files: see hosts/run_as.py. All others
@@ -34,6 +34,7 @@ from provisioner.gateways.perforce.facet import Facet
 from provisioner.gateways.perforce.files import Files
 from provisioner.gateways.perforce.library import Record
 from provisioner.gateways.perforce.log import Log
+from provisioner.gateways.perforce.people import People
 from provisioner.gateways.perforce.processes import Processes
 from provisioner.gateways.perforce.protections import Protection, Protections
 from provisioner.gateways.perforce.shelves import Shelves
@@ -53,6 +54,7 @@ class PerforceGateway(Facet):
         self.files = Files(account, holder=holder)
         self.changes = Changes(account, holder=holder)
         self.shelves = Shelves(account, holder=holder)
+        self.people = People(account, holder=holder)
         self.processes = Processes(account, holder=holder)
         self.configuration = Configuration(account, holder=holder)
         self.log = Log(account, holder=holder)

@@ -43,6 +43,15 @@ class PerforceAccount:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PerforcePerson:
+    """A user as the server spells it; people edit their address and name themselves."""
+
+    user: str
+    email: str
+    full_name: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerInfo:
     """The part of `p4 info` that Cloneyard uses.
 

@@ -59,8 +59,25 @@ def set_password_hash(database: Database, *, user: str, password_hash: str) -> N
     with database.writing():
         database.execute("DELETE FROM passwords WHERE user=?", user)
         database.execute("DELETE FROM tickets WHERE user=?", user)
+        database.execute("DELETE FROM password_resets WHERE user=?", user)
         if password_hash:
             database.execute("INSERT INTO passwords VALUES (?,?)", user, password_hash)
+
+
+def require_new_password(database: Database, *, user: str) -> None:
+    """Let a user with a password do nothing before they have changed it."""
+    with database.writing():
+        database.execute(
+            "INSERT OR IGNORE INTO password_resets "
+            "SELECT user FROM passwords WHERE user=?",
+            user,
+        )
+
+
+def must_change_password(database: Database, *, user: str) -> bool:
+    """Return whether a user has to change the password first."""
+    found = database.execute("SELECT 1 FROM password_resets WHERE user=?", user)
+    return found.fetchone() is not None
 
 
 def tickets_of(database: Database, *, user: str) -> list[Ticket]:

@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS specs (
 ) WITHOUT ROWID;
 -- md5(password) in upper-case hex: the protocol needs no more, and no less.
 CREATE TABLE IF NOT EXISTS passwords (user TEXT PRIMARY KEY, hash TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS password_resets (user TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS tickets (
   ticket TEXT PRIMARY KEY, user TEXT NOT NULL, expires REAL NOT NULL
 );

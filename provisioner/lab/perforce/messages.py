@@ -341,6 +341,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7826: (872488594, "%objectType% '%objectName%' is restricted to use on server '%serverID%', not '%ourServerID%'."),
     7993: (805379897, "Client of type 'readonly' cannot modify files."),
     7998: (822157118, "Can't unload partitioned client %domainName%."),
+    8059: (807673723, "Multi factor authentication required! Run 'p4 login2'."),
     8111: (822157231, "Your application '%app%' has been blocked from the server, please contact your administrator."),
     10241: (822159361, 'No help for %command%.'),
 }

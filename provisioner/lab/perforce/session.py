@@ -21,6 +21,7 @@ from provisioner.lab.perforce.commands import (
 )
 from provisioner.lab.perforce.kinds import check_kind, is_forwarded
 from provisioner.lab.perforce.locks import TableLocks
+from provisioner.lab.perforce.logins import check_login_is_complete
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.processes import ProcessTable, Running
 from provisioner.lab.perforce.programs import is_rejected
@@ -254,6 +255,9 @@ class Session:
             raise CommandError(7198, usage="names in UTF-8")
         if not command.is_open:
             self._authenticate(request)
+            check_login_is_complete(
+                self._state.database, user=request.user, command=request.command
+            )
             if request.access().highest_anywhere() == "none":
                 raise CommandError(6267, user=request.user)
         self._check_user_type(request)

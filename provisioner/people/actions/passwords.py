@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib.auth.forms import PasswordResetForm
 from django.db import transaction
 from procrastinate.contrib.django import app
@@ -14,7 +13,7 @@ from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.tokens import token_revoke, tokens_of
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.deferring import defer
-from provisioner.identities.queries import password_is_elsewhere
+from provisioner.identities.queries import password_keeper
 from provisioner.people.actions.accounts import check_password, locked_account
 from provisioner.people.refusals import NoMailGoesThere, PasswordIsElsewhere
 
@@ -70,9 +69,9 @@ def password_mail_ask(*, address: str) -> None:
 
 def _require_password_here(account: User) -> None:
     """Raises: PasswordIsElsewhere."""
-    directory = settings.DIRECTORY
-    if directory is not None and password_is_elsewhere(account):
-        raise PasswordIsElsewhere(name=account.username, provider=directory.name)
+    keeper = password_keeper(account)
+    if keeper:
+        raise PasswordIsElsewhere(name=account.username, provider=keeper)
 
 
 def _queue_mail(account: User) -> None:

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import replace
 
 from django.contrib.auth.signals import user_login_failed
-from django.db.models import Q
 
 from provisioner.accounts import origin
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
-from provisioner.gateways import registry
 from provisioner.gateways.errors import (
     AuthFailed,
     PermanentGatewayError,
@@ -28,11 +25,12 @@ from provisioner.people.refusals import (
     TicketRefused,
     TicketsNotTaken,
 )
+from provisioner.perforce_sign_in.actions import find_proven
+from provisioner.perforce_sign_in.queries import accounts_of
 from provisioner.sites.models import PerforceServer
 
 TOKEN_LIVES = dt.timedelta(minutes=10)
 TOKEN_NAME = "for a Perforce ticket"  # noqa: S105 - what people see in their list
-ASKED_WITHIN_SECONDS = 10.0
 # A password is none: only what is too long to be guessed gets to the server.
 TICKET = re.compile(r"[0-9A-Fa-f]{32,128}")
 
@@ -74,29 +72,22 @@ def _prove(p4_user: str, ticket: str, *, server: PerforceServer) -> bool:
     refused = TicketRefused(server=server.name, user=p4_user)
     if not TICKET.fullmatch(ticket):
         raise refused
-    account = replace(
-        registry.perforce_account(server),
-        user=p4_user,
-        password=ticket,
-        timeout_seconds=ASKED_WITHIN_SECONDS,
-    )
     try:
-        gateway = registry.perforce_as(account)
-        gateway.ticket_seconds()
-        return not gateway.get_info().is_case_sensitive
+        proven = find_proven(server, user=p4_user, secret=ticket)
     except AuthFailed:
-        user_login_failed.send(sender=__name__, credentials={"username": p4_user})
-        raise refused from None
+        proven = None
     except (TransientGatewayError, PermanentGatewayError) as error:
         raise PerforceAway(server=server.name) from error
+    if proven is None:
+        user_login_failed.send(sender=__name__, credentials={"username": p4_user})
+        raise refused
+    return proven.ignores_case
 
 
 def _account_of(p4_user: str, *, ignores_case: bool) -> User:
     """Return the one account with this Perforce user."""
-    how = "iexact" if ignores_case else "exact"
-    named = Q(**{f"p4_user__{how}": p4_user})
-    named |= Q(**{"p4_user": "", f"username__{how}": p4_user})
-    found = list(User.objects.filter(named, is_active=True)[:2])
+    named = accounts_of(p4_user, ignores_case=ignores_case)
+    found = list(named.filter(is_active=True)[:2])
     if len(found) != 1:
         raise NoAccount(user=p4_user)
     return found[0]

@@ -30,7 +30,7 @@ from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import User
 from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.tokens import tokens_of
-from provisioner.identities.queries import password_is_elsewhere
+from provisioner.identities.queries import password_keeper, password_keepers
 from provisioner.limits.admission import quota_limits
 from provisioner.people.actions.accounts import account_choose_zone
 from provisioner.people.actions.passwords import password_mail_ask
@@ -53,7 +53,8 @@ class SignInView(LoginView):
         return {
             **context,
             "single_sign_on": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
-            "directory": settings.DIRECTORY.name if settings.DIRECTORY else "",
+            "keepers": list(password_keepers().values()),
+            "takes_tickets": bool(settings.P4_SIGN_IN_SERVER),
             "next_query": urlencode({"next": self.get_redirect_url()}),
         }
 
@@ -130,12 +131,10 @@ def my_password(request: WebRequest) -> HttpResponse:
             said += f" Tokens revoked: {number}."
         return done(request, said, "my-account")
     tokens = tokens_of(request.user).count()
-    is_elsewhere = password_is_elsewhere(request.user)
-    elsewhere = settings.DIRECTORY.name if settings.DIRECTORY and is_elsewhere else ""
     return render(
         request,
         "people/my_password.html",
-        {"form": form, "tokens": tokens, "elsewhere": elsewhere},
+        {"form": form, "tokens": tokens, "elsewhere": password_keeper(request.user)},
         status=422 if form.errors else 200,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from provisioner.lab.perforce.commands import (
+    administering,
     annotating,
     changeforms,
     changes,
@@ -54,6 +55,7 @@ from provisioner.lab.perforce.commands.registry import Command, parse_options
 COMMANDS: dict[str, Command] = {
     name: command
     for module in (
+        administering,
         info,
         users,
         clients,
@@ -111,7 +113,7 @@ aliases backup broker browse dbpack diagnostics duplicate
 durablewait grant-permission graph hotfiles journalwait logexport logger
 pubkey pubkeys rebase revoke-permission search server show-permission
 show-permissions snap sysinfo
-admin archive attribute bgtask cachepurge check-permission
+archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster cstat dbschema dbstat dbverify export
 extension failback failover fetch heartbeat ignores init
 interchanges istat jobspec journalcopy journaldbchecksums
