@@ -246,7 +246,7 @@ def commands_of_p4v() -> dict[str, str]:
     }
 
 
-WITH_TESTS_OF_THEIR_OWN = {"slack": "test_slack.py"}
+WITH_TESTS_OF_THEIR_OWN = {"slack": "test_slack.py", "terraform": "test_terraform.py"}
 AT_A_DESK = ("vscode-tasks.json", "p4v-tools.xml")
 
 
