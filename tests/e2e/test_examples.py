@@ -246,7 +246,11 @@ def commands_of_p4v() -> dict[str, str]:
     }
 
 
-WITH_TESTS_OF_THEIR_OWN = {"slack": "test_slack.py", "terraform": "test_terraform.py"}
+WITH_TESTS_OF_THEIR_OWN = {
+    "jenkins": "test_jenkins_library.py",
+    "slack": "test_slack.py",
+    "terraform": "test_terraform.py",
+}
 AT_A_DESK = ("vscode-tasks.json", "p4v-tools.xml")
 
 
