@@ -247,6 +247,7 @@ def commands_of_p4v() -> dict[str, str]:
 
 
 WITH_TESTS_OF_THEIR_OWN = {
+    "horde": "test_horde.py",
     "jenkins": "test_jenkins_library.py",
     "slack": "test_slack.py",
     "terraform": "test_terraform.py",
