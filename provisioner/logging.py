@@ -20,7 +20,10 @@ def logging_config(*, level: str, as_json: bool) -> dict[str, Any]:
     renderer: Any = (
         structlog.processors.JSONRenderer()
         if as_json
-        else structlog.dev.ConsoleRenderer(colors=False)
+        # Where `rich` is installed, the usual one prints variables: passwords, too.
+        else structlog.dev.ConsoleRenderer(
+            colors=False, exception_formatter=structlog.dev.plain_traceback
+        )
     )
     tail = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if as_json:

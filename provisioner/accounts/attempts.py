@@ -152,6 +152,19 @@ def begin_attempt(request: HttpRequest | None, *, name: str) -> Attempt:
     return attempt
 
 
+def count_visit(request: HttpRequest, *, what: str, most: int) -> None:
+    """Count a request of somebody unknown that costs a row or a question elsewhere.
+
+    It is counted by address alone. `most` is for an office behind one address.
+
+    Raises: TooManyAttempts.
+    """
+    address = _network_of(client_address(request), bits=IPV6_NETWORK_BITS)
+    key = _key(what, address)
+    now = clocks.database_now()
+    _refuse_beyond({key: most}, _counted([key], now=now), now=now)
+
+
 Counted = dict[str, tuple[int, dt.datetime]]
 
 

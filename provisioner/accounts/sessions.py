@@ -21,6 +21,8 @@ from provisioner.accounts.models import Session, User
 from provisioner.lib import clocks
 
 NOTED_EVERY = dt.timedelta(minutes=1)
+# Long enough to sign in at a provider, or to choose a password by a mailed link.
+NOBODYS_LASTS = dt.timedelta(hours=1)
 
 
 class SessionStore(DatabaseStore):
@@ -54,6 +56,9 @@ class SessionStore(DatabaseStore):
         assert isinstance(session, Session)
         session.name = name_of(session.session_key)
         session.account_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
+        if session.account_id is None:
+            soon = timezone.now() + NOBODYS_LASTS
+            session.expire_date = min(session.expire_date, soon)
         if self._row is None:
             here = origin.current()
             session.ip, session.user_agent = here.ip, here.user_agent

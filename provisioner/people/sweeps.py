@@ -19,7 +19,7 @@ from provisioner.people.actions.passwords import MAIL_TASK
 SENT_AGAIN = RetryStrategy(max_attempts=5, wait=30)
 
 
-@app.periodic(cron="41 4 * * *")
+@app.periodic(cron="41 * * * *")
 @app.task(name="sweep_sessions", queue="sweeps", queueing_lock="sweep_sessions")
 def sweep_sessions(timestamp: int) -> None:
     """Delete sessions that have expired, by the database's clock."""

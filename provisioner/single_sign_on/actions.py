@@ -19,8 +19,21 @@ def account_sign_in(claims: Claims) -> User:
 
     Raises: SignInRefused, as identities/actions.py says.
     """
+    rules = Rules(
+        provider=settings.OIDC_NAME,
+        source=f"the claim “{settings.OIDC_USERNAME_CLAIM}”",
+        setting="OIDC_ADOPTS_ACCOUNTS",
+        administrators=frozenset(settings.OIDC_ADMINISTRATORS),
+        lowest_uid=settings.OIDC_LOWEST_UID,
+        adopts_accounts=settings.OIDC_ADOPTS_ACCOUNTS,
+    )
+    return actions.account_sign_in(person_of(claims), rules=rules)
+
+
+def person_of(claims: Claims) -> Person:
+    """Return what claims say of a person; what is of another type says nothing."""
     claims = shown_json(claims)
-    person = Person(
+    return Person(
         issuer=settings.OIDC_ISSUER,
         subject=claims["sub"],
         name=_name(claims),
@@ -30,15 +43,6 @@ def account_sign_in(claims: Claims) -> User:
         groups=_groups(claims),
         ids=_ids(claims),
     )
-    rules = Rules(
-        provider=settings.OIDC_NAME,
-        source=f"the claim “{settings.OIDC_USERNAME_CLAIM}”",
-        setting="OIDC_ADOPTS_ACCOUNTS",
-        administrators=frozenset(settings.OIDC_ADMINISTRATORS),
-        lowest_uid=settings.OIDC_LOWEST_UID,
-        adopts_accounts=settings.OIDC_ADOPTS_ACCOUNTS,
-    )
-    return actions.account_sign_in(person, rules=rules)
 
 
 def _name(claims: Claims) -> str:

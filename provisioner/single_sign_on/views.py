@@ -19,13 +19,17 @@ from mozilla_django_oidc.views import (
     OIDCAuthenticationRequestView,
 )
 
+from provisioner.accounts.attempts import TooManyAttempts, count_visit
 from provisioner.accounts.refusals import SignInRefused
 from provisioner.identities.places import place_to_ask
-from provisioner.identities.refusals import ProviderSilent
+from provisioner.identities.refusals import ProviderSilent, TooManySignIns
 from provisioner.single_sign_on.provider import provider_setting
 from provisioner.single_sign_on.refusals import AnswerNotValid
 
 log = structlog.get_logger(__name__)
+
+# Everybody of a large office, in the morning: in five minutes from one address.
+BEGUN_AT_AN_ADDRESS = 2000
 
 View = Callable[[HttpRequest], HttpResponse]
 
@@ -34,6 +38,15 @@ class Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]  # has no type
     """Lead to the provider."""
 
     get_settings = staticmethod(provider_setting)
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """Keep in a session what was begun, and lead there.
+
+        Raises: TooManyAttempts: each is a row, whoever asks.
+        """
+        count_visit(request, what="single sign-on", most=BEGUN_AT_AN_ADDRESS)
+        answer: HttpResponse = super().get(request)
+        return answer
 
 
 class Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # has no types
@@ -65,6 +78,8 @@ def _says_refusals(view: View) -> View:
                 return view(request)
         except SignInRefused as refusal:
             why = refusal
+        except TooManyAttempts:
+            why = TooManySignIns()
         except requests.HTTPError:
             log.exception("single_sign_on_failed")
             reason = "it refused to say who you are; the log of the web server says why"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterator
 
@@ -13,6 +14,7 @@ from provisioner.accounts.attempts import BY_NAME_AND_ADDRESS
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
+from provisioner.people.actions import passwords
 from tests.support.factories import PASSWORD
 from tests.support.mail_server import BACKEND, Mailbox
 
@@ -109,6 +111,25 @@ def test_asking_again_and_again_is_slowed(
     answer = as_nobody.post(ASK, {"email": "alice@example.com"})
     assert answer.status_code == 422
     assert "Too many failed attempts" in answer.text
+
+
+def test_nobody_is_mailed_twice_in_minutes_from_wherever_it_is_asked(
+    erin: User,
+    mailbox: type[Mailbox],
+    run_jobs: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(5):
+        answer = Client(REMOTE_ADDR=f"192.0.2.{number}").post(
+            ASK, {"email": "alice@example.com"}
+        )
+        assert answer.status_code == 302
+    run_jobs()
+    assert len(mailbox.delivered) == 1
+    monkeypatch.setattr(passwords, "MAILED_ONCE_IN", dt.timedelta(0))
+    Client().post(ASK, {"email": "alice@example.com"})
+    run_jobs()
+    assert len(mailbox.delivered) == 2
 
 
 def test_where_no_mails_are_sent_it_says_who_helps(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from django.conf import settings
 from django.db.models import F
 from django.test import Client
 
@@ -172,6 +173,22 @@ def test_a_new_password_and_a_closed_account_leave_none(
 
     as_admin.post(f"/people/{alice.pk}/close/")
     assert not alice.sessions.exists()
+
+
+def test_a_session_of_nobody_is_soon_over_and_that_of_a_sign_in_is_not(
+    alice: User, browser: Client
+) -> None:
+    """Whoever begins a single sign-on makes one, and need not come back."""
+    begun = browser.session
+    begun["state"] = "begun"
+    begun.save()
+    browser.cookies[settings.SESSION_COOKIE_NAME] = begun.session_key
+    row = Session.objects.get(session_key=begun.session_key)
+    assert row.expire_date - row.signed_in_at < dt.timedelta(hours=2)
+
+    of_alice = signed_in(browser)
+
+    assert of_alice.expire_date - of_alice.signed_in_at > dt.timedelta(days=1)
 
 
 def test_browsers_are_named() -> None:

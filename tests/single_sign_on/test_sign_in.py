@@ -21,6 +21,7 @@ from provisioner.audit_log.models import Event
 from provisioner.identities.models import Identity
 from provisioner.identities.places import SIGN_INS_AT_A_TIME, place_to_ask
 from provisioner.single_sign_on import provider as provider_module
+from provisioner.single_sign_on import views as views_module
 
 # The provider's own, in its thread: it is not ours to mend.
 pytestmark = pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
@@ -399,3 +400,18 @@ def test_no_link_signs_somebody_out(tell: Tell) -> None:
     browser, _ = sign_in("17")
     browser.get("/single-sign-on/callback/?error=access_denied")
     assert SESSION_KEY in browser.session
+
+
+def test_whoever_only_begins_is_slowed_down_by_address(
+    sso: str, monkeypatch: pytest.MonkeyPatch, alice: User
+) -> None:
+    """Each begun one is a row in the database."""
+    monkeypatch.setattr(views_module, "BEGUN_AT_AN_ADDRESS", 3)
+    led = [go()[1] for _ in range(5)]
+    assert [address == "/login/" for address in led] == [False] * 3 + [True] * 2
+    browser = Client(HTTP_HOST="localhost")
+    assert (
+        "Too many people sign in" in browser.get("/single-sign-on/", follow=True).text
+    )
+    elsewhere = Client(HTTP_HOST="localhost", REMOTE_ADDR="192.0.2.7")
+    assert elsewhere.get("/single-sign-on/")["Location"].startswith(sso)

@@ -71,10 +71,13 @@ def person_of(
     names = entry.texts(directory.username_attribute)
     if len(identifiers) != 1:
         return None
+    subject = subject_of(directory.id_attribute, identifiers[0])
+    if "\0" in subject:  # of an attribute that identifies nobody
+        return None
     typed = [each for each in names if each.casefold() == name.casefold()]
     return DirectoryPerson(
         dn=entry.dn,
-        subject=subject_of(directory.id_attribute, identifiers[0]),
+        subject=subject,
         name=(typed or sorted(names) or [""])[0],
         email=entry.text("mail"),
         first_name=entry.text("givenName"),

@@ -62,7 +62,7 @@ class Pseudonyms:
         if word in WORDS or _ONLY_SIGNS.fullmatch(word):
             return word
         digest = hmac.digest(
-            self._key, word.encode("utf-8", "surrogateescape"), hashlib.sha256
+            self._key, word.encode("utf-8", "surrogatepass"), hashlib.sha256
         )
         if UUID.fullmatch(word):
             return str(uuid.UUID(bytes=digest[:16]))

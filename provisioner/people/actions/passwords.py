@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.contrib.auth.forms import PasswordResetForm
 from django.db import transaction
 from procrastinate.contrib.django import app
@@ -12,12 +14,16 @@ from provisioner.accounts.models import User
 from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.tokens import token_revoke, tokens_of
 from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.models import Event
 from provisioner.engine.deferring import defer
 from provisioner.identities.queries import password_keeper
+from provisioner.lib import clocks
 from provisioner.people.actions.accounts import check_password, locked_account
 from provisioner.people.refusals import NoMailGoesThere, PasswordIsElsewhere
 
 MAIL_TASK = "send_password_mail"
+ASKED = "password_mail_asked"
+MAILED_ONCE_IN = dt.timedelta(minutes=5)
 
 
 @transaction.atomic
@@ -60,11 +66,20 @@ def password_mail_to(*, by: User, account: User) -> None:
 def password_mail_ask(*, address: str) -> None:
     """Mail everybody with this address; never reveal whether there is anybody.
 
-    The mails are queued, so an unknown address is answered as fast.
+    The mails are queued, so an unknown address is answered as fast. Whoever was mailed
+    lately is not mailed again: anybody can ask, from as many places as they like.
     """
     if mails_are_sent():
+        mailed = set(
+            Event.objects.filter(
+                kind=ASKED,
+                subject_kind=Event.SubjectKind.ACCOUNT,
+                at__gt=clocks.database_now() - MAILED_ONCE_IN,
+            ).values_list("subject_id", flat=True)
+        )
         for account in PasswordResetForm().get_users(address):
-            _queue_mail(account)
+            if account.pk not in mailed:
+                _queue_mail(account)
 
 
 def _require_password_here(account: User) -> None:
@@ -80,6 +95,6 @@ def _queue_mail(account: User) -> None:
         defer(mail, account_id=account.pk)
         record_event(
             account,
-            kind="password_mail_asked",
+            kind=ASKED,
             message="Requested a mail to choose a password.",
         )
