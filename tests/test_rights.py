@@ -6,11 +6,13 @@ has to say who may use it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpResponse
 from django.test import Client
@@ -762,3 +764,15 @@ def test_people_without_a_team_are_not_each_others_mates(
     assert carol is not None
     theirs = workspace_create(by=UserFactory.create(), template=template)
     assert theirs not in workspaces_visible_to(carol)
+
+
+def test_whatever_needs_no_account_is_in_the_table_of_rate_limits() -> None:
+    page = (settings.BASE_DIR / "docs" / "security.md").read_text()
+    table = page.partition("## Rate limits")[2].partition("\n## ")[0]
+    addresses = [row.split("|")[1] for row in table.splitlines() if row.startswith("|")]
+    said = {name for cell in addresses for name in re.findall(r"`([\w-]+)`", cell)}
+    open_to_all = {
+        name for name, verbs in (PAGES | API).items() if KNOCK in verbs.values()
+    }
+    assert len(open_to_all) > 8
+    assert open_to_all - said == set()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
@@ -34,7 +35,7 @@ from provisioner.identities.models import Identity
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.broker import ticket_at
 from tests.support.lab import BUILD, DEPOT, Lab, fill, running_lab
-from tests.test_webserver import free_ports
+from tests.support.ports import free_ports
 
 pytestmark = [
     pytest.mark.integration,
@@ -292,9 +293,7 @@ def _fail_in_steps(lab: Lab, site: Site, admin: User, *, worker: Child) -> None:
             refused = {"method": "POST", "path": "/api/storage/volumes", "status": 403}
             lab.break_ontap(refused)
         template_build(by=admin, template=template)
-        _wait_for(
-            lambda built=template: _state_of(built) == Template.State.FAILED, worker
-        )
+        _wait_for(partial(_has_failed, template), worker)
     lab.break_ontap()
     assert Operation.objects.filter(state=Operation.State.FAILED).count() >= 2
 
@@ -352,9 +351,9 @@ def _spellings(secrets: set[str]) -> set[str]:
     return secrets | in_headers | {quote(secret, safe="") for secret in secrets}
 
 
-def _state_of(template: Template) -> str:
+def _has_failed(template: Template) -> bool:
     template.refresh_from_db()
-    return template.state
+    return template.state == Template.State.FAILED
 
 
 def _answers(url: str) -> bool:

@@ -25,6 +25,7 @@ from provisioner.accounts.tokens import token_create
 from provisioner.demo.processes import Child
 from provisioner.webserver import Worker
 from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.ports import free_ports
 from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,14 +52,6 @@ class Web:
             stat = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
             ticks += int(stat[11]) + int(stat[12])
         return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def free_ports(number: int) -> list[int]:
-    with ExitStack() as stack:
-        found = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for each in found:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in found]
 
 
 def status_of(port: int, path: str) -> int:

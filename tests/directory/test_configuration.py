@@ -11,25 +11,7 @@ import pytest
 from django.conf import settings
 
 from provisioner.gateways.directory.configuration import BadConfiguration, Directory
-
-GOOD: dict[str, Any] = {
-    "urls": ["ldaps://ldap.example.com"],
-    "name": "",
-    "start_tls": True,
-    "ca_file": "",
-    "bind_dn": "cn=cloneyard,dc=example,dc=com",
-    "bind_password": "secret",
-    "direct_bind": "",
-    "user_base": "ou=people,dc=example,dc=com",
-    "user_filter": "",
-    "id_attribute": "",
-    "username_attribute": "",
-    "group_base": "",
-    "groups": "",
-    "follows_nested": True,
-    "id_base": 0,
-    "timeout_seconds": 5,
-}
+from tests.support.directory_settings import GOOD
 
 
 def test_what_is_empty_is_as_usual_for_the_kind() -> None:

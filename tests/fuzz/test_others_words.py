@@ -43,8 +43,8 @@ from provisioner.perforce_sign_in import people as of_perforce
 from provisioner.server_log.parsing import LogParser
 from provisioner.server_log.refusals import NotAServerLog
 from provisioner.single_sign_on import actions as single_sign_on
-from tests.directory.test_configuration import GOOD
-from tests.fuzz.test_texts import READ_WITHIN_SECONDS, TEXTS
+from tests.support.directory_settings import GOOD
+from tests.support.odd_texts import READ_WITHIN_SECONDS, TEXTS
 
 DIRECTORIES = [
     Directory.of(kind, **{**GOOD, "id_base": 1000})

@@ -7,11 +7,9 @@ outside reads all of them.
 from __future__ import annotations
 
 import datetime as dt
-import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -44,10 +42,9 @@ from provisioner.lib.terminal import harmless_page, painted_lines, shown_text
 from provisioner.lib.times import parse_date
 from provisioner.lib.user_agents import browser_of
 from provisioner.lib.weekly import parse_window
+from tests.support.odd_texts import READ_WITHIN_SECONDS, TEXTS
 
-TEXTS: list[str] = json.loads(Path(__file__).with_name("texts.json").read_text())
 TODAY = dt.date(2026, 2, 28)
-READ_WITHIN_SECONDS = 10.0
 # What a parser may raise: each says in a sentence what is wrong.
 REFUSALS = (
     ValueError,

@@ -182,6 +182,7 @@ def test_a_session_of_nobody_is_soon_over_and_that_of_a_sign_in_is_not(
     begun = browser.session
     begun["state"] = "begun"
     begun.save()
+    assert begun.session_key is not None
     browser.cookies[settings.SESSION_COOKIE_NAME] = begun.session_key
     row = Session.objects.get(session_key=begun.session_key)
     assert row.expire_date - row.signed_in_at < dt.timedelta(hours=2)
