@@ -393,6 +393,10 @@ SPECTACULAR_SETTINGS = {
     # The schema says nothing about anybody: generators of clients read it freely.
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "provisioner.api.schema_names.name_by_use",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "WorkspaceState": "provisioner.workspaces.models.Workspace.State",
         "WorkspacePurpose": "provisioner.workspaces.models.Workspace.Purpose",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import site
 import subprocess
 import sys
@@ -59,11 +60,16 @@ def test_a_script_with_the_installed_library_passes_the_type_checker(
 ) -> None:
     strict = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir"]
     script = ROOT / "docs/examples/client.py"
+    [on_the_page] = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs/client.md").read_text(), re.DOTALL
+    )
+    short = tmp_path / "short.py"
+    short.write_text(on_the_page)
     wrong = tmp_path / "wrong.py"
     wrong.write_text(script.read_text().replace("workspace.path", "workspace.pth"))
     where = ("--python-executable", programs / "python")
 
-    right_ran = run(*strict, tmp_path / "cache", *where, script)
+    right_ran = run(*strict, tmp_path / "cache", *where, script, short)
     wrong_ran = run(*strict, tmp_path / "cache", *where, wrong)
 
     assert right_ran.returncode == 0, right_ran.stdout + right_ran.stderr

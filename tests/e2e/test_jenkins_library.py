@@ -131,3 +131,15 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(build: Build) -> None:
     assert "outside the scope of this token: the purpose “ci”" in out_of_scope.stderr
     assert "ERROR: script returned exit code 3" in out_of_scope.stdout
     assert not Workspace.objects.exists()
+
+
+def test_what_a_jenkinsfile_says_is_no_command_of_a_shell(
+    build: Build, tmp_path: Path
+) -> None:
+    says = 'x"; touch "$MARK"; $(touch "$MARK") `touch "$MARK"`'
+
+    ran = build(f"withCloneyardWorkspace(template: '{says}', lease: '{says}') {{ }}")
+
+    assert ran.returncode == 1
+    assert "is not a span of time" in ran.stderr
+    assert not (tmp_path / "mark").exists()

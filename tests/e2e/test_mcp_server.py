@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
@@ -72,23 +72,22 @@ def converse(
     program: StdioServerParameters,
     talk: Callable[[Assistant], Any],
     *,
-    person: Sequence[str] = (),
+    person: str | None = None,
+    mode: Literal["auto", "legacy"] = "auto",
 ) -> None:
     """Talk to the program; a person answers questions so, or cannot be asked."""
-    answers = iter(person)
 
     async def answer(
         context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult | ErrorData:
-        return ElicitResult(
-            action="accept", content={"unsubmitted_work": next(answers)}
-        )
+        return ElicitResult(action="accept", content={"unsubmitted_work": person or ""})
 
     async def run() -> None:
         async with Client(
             program,
             read_timeout_seconds=ANSWERS_WITHIN_SECONDS,
             elicitation_callback=answer if person else None,
+            mode=mode,
         ) as client:
             await talk(Assistant(client))
 
@@ -142,17 +141,24 @@ def test_an_assistant_works_in_a_workspace_and_retires_it(
 def test_a_person_decides_what_becomes_of_unsubmitted_work(
     program: StdioServerParameters, published_template: Template, worker: Child
 ) -> None:
-    async def talk(assistant: Assistant) -> None:
+    async def begin(assistant: Assistant) -> None:
         got = await assistant.use(
-            "get_workspace", template=published_template.name, key="TICKET-2"
+            "get_workspace",
+            template=published_template.name,
+            key="TICKET-2",
+            name="of-an-assistant",
         )
         Path(got["path"], "src", "notes.txt").write_text("mine\n")
         kept = await assistant.is_refused("retire_workspace", workspace=got["name"])
         assert "was not retired, because it has unsubmitted work" in kept
-        ended = await assistant.use("retire_workspace", workspace=got["name"])
+
+    async def end(assistant: Assistant) -> None:
+        ended = await assistant.use("retire_workspace", workspace="of-an-assistant")
         assert ended["state"] == "trashed"
 
-    converse(program, talk, person=["keep", "rescue"])
+    # Programs of before 2026 are asked in another way.
+    converse(program, begin, person="keep", mode="legacy")
+    converse(program, end, person="rescue")
 
     assert Workspace.objects.get().rescues.exists()
 

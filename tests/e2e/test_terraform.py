@@ -143,6 +143,9 @@ def test_what_cannot_be_created_leaves_nothing_behind(
     assert "A purpose is build, ci, ci-edit or development." in refused.stderr
     assert "Give whole hours, one or more." in refused.stderr
     configuration.apply(code=1, purpose="ci")
+    mark = configuration.home / "mark"
+    configuration.apply(code=1, template=f'x"; touch "{mark}"; $(touch "{mark}")')
+    assert not mark.exists()
     assert not Workspace.objects.exists()
 
     configuration.apply(code=1, timeout="1s")

@@ -282,4 +282,5 @@ def application(
     ]
     start_response(f"{status.value} {status.phrase}", headers)
     head = '<!doctype html><html lang="en"><title>Cloneyard</title>'
+    head += '<meta name="viewport" content="width=device-width, initial-scale=1">'
     return [f"{head}<body>{body}</body></html>".encode()]
