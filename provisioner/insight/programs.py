@@ -17,6 +17,7 @@ from provisioner.insight.models import (
     ProgramLogReading,
     ProgramUse,
 )
+from provisioner.lib.releases import numbers_of
 from provisioner.server_log.models import LogCommand, ServerLog
 from provisioner.sites.models import PerforceServer
 
@@ -164,10 +165,10 @@ def proposals(
     if not older_than:
         return []
     old = (
-        ProgramUse.objects.filter(release__lt=older_than)
+        ProgramUse.objects.filter(release__numbers__lt=numbers_of(older_than))
         .exclude(release="")
         .filter(**({"server": server} if server is not None else {}))
-        .order_by("program", "release")
+        .order_by("program", "release__numbers")
         .values_list("program", "release")
         .distinct()
     )
