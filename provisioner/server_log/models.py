@@ -36,6 +36,8 @@ class ServerLog(models.Model):
     after a rotation too, compressed or not. `offset` is the byte (of the uncompressed
     file) that is read next, and `running` the commands that had begun before it and not
     ended. They change in the transaction that stores what was read up to there.
+    `left_open` are commands that had not ended where files did that nobody followed:
+    the next file may bring their ends.
     `gaps` counts rotated files that were gone before they were read to their end,
     `misdated` commands that are not stored as their day has not come yet.
     """
@@ -57,6 +59,7 @@ class ServerLog(models.Model):
     head = models.CharField(max_length=64, blank=True, editable=False)
     offset = models.BigIntegerField(default=0, editable=False)
     running = models.JSONField(default=list, editable=False)
+    left_open = models.JSONField(default=list, editable=False)
     read_at = models.DateTimeField(null=True, editable=False)
     behind_bytes = models.BigIntegerField(default=0, editable=False)
     trouble = models.TextField(blank=True, editable=False)

@@ -61,6 +61,7 @@ class Migration(migrations.Migration):
                 ('head', models.CharField(blank=True, editable=False, max_length=64)),
                 ('offset', models.BigIntegerField(default=0, editable=False)),
                 ('running', models.JSONField(default=list, editable=False)),
+                ('left_open', models.JSONField(default=list, editable=False)),
                 ('read_at', models.DateTimeField(editable=False, null=True)),
                 ('behind_bytes', models.BigIntegerField(default=0, editable=False)),
                 ('trouble', models.TextField(blank=True, editable=False)),
