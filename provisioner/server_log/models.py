@@ -377,16 +377,20 @@ class RepeatedCommand(models.Model):
 
 
 class Span(models.TextChoices):
+    """What sums are of, in UTC. A week begins on a Monday."""
+
     HOUR = "hour", "Hour"
     DAY = "day", "Day"
+    WEEK = "week", "Week"
 
 
 class LogSum(models.Model):
-    """What all commands of an hour or a day (UTC) with something in common took.
+    """What all commands of a span with something in common took.
 
-    `by` says what that is, and `name` which one: all commands of one user, say.
-    `over_30s` and the like took so long or longer. `most_rows` is what one of them
-    scanned at most.
+    Of thousands of hosts a month by the day is too much to add up while somebody waits:
+    so there are weeks. `by` says what they have in common, and `name` which one: all
+    commands of one user, say. `over_30s` and the like took so long or longer.
+    `most_rows` is what one of them scanned at most.
     """
 
     class By(models.TextChoices):

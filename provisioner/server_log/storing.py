@@ -333,8 +333,9 @@ class Batch:
         )
         columns = ("log_id", "at", "kind", "pid", "operation", "text")
         _copy(LogMessage, self._messages, columns)
-        _add_up(LogSum, _SUM_KEY, _SUM_COLUMNS, self._rows_of(self._sums))
-        _add_up(LockSum, _LOCK_KEY, _LOCK_SUMS, self._rows_of(self._locks))
+        sums, locks = self._rows_of(self._sums), self._rows_of(self._locks)
+        _add_up(LogSum, _SUM_KEY, _SUM_COLUMNS, sums)
+        _add_up(LockSum, _LOCK_KEY, _LOCK_SUMS, locks)
         changed = {name: models.F(name) + getattr(counts, name) for name in _COUNTS}
         misdated = models.F("misdated") + self.misdated
         ServerLog.objects.filter(pk=self._log_id).update(**changed, misdated=misdated)
@@ -510,7 +511,7 @@ def _copy(model: type[models.Model] | str, rows: Rows, columns: Sequence[str]) -
 def _add_up(
     model: type[models.Model], key: Sequence[str], sums: Sequence[str], rows: Rows
 ) -> None:
-    """Add sums by hour to those that are there, and to those by day."""
+    """Add sums by hour to those that are there, and to those of longer spans."""
     if not rows:
         return
     table, columns = model._meta.db_table, _quoted((*key, *sums))
@@ -525,6 +526,11 @@ def _add_up(
         else f'"{name}" = there."{name}" + excluded."{name}"'
         for name in sums
     )
+    of_longer = " UNION ALL ".join(
+        f"SELECT log_id, '{span.value}', date_trunc('{span.value}', at, 'UTC'), "  # noqa: S608 - ours
+        f"{names}, {totals} FROM {table}_new GROUP BY 1, 2, 3, {names}"
+        for span in (Span.DAY, Span.WEEK)
+    )
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE TEMPORARY TABLE {table}_new ON COMMIT DROP AS "  # noqa: S608 - ours
@@ -533,9 +539,7 @@ def _add_up(
         _copy(f"{table}_new", rows, (*key, *sums))
         cursor.execute(
             f"INSERT INTO {table} AS there ({columns}) "  # noqa: S608 - ours
-            f"SELECT * FROM {table}_new UNION ALL "
-            f"SELECT log_id, '{Span.DAY.value}', date_trunc('day', at, 'UTC'), "
-            f"{names}, {totals} FROM {table}_new GROUP BY 1, 2, 3, {names} "
+            f"SELECT * FROM {table}_new UNION ALL {of_longer} "
             f"ORDER BY {_quoted(key)} "
             f"ON CONFLICT ({_quoted(key)}) DO UPDATE SET {changes}"
         )
