@@ -57,6 +57,8 @@ def server() -> PerforceServer:
         ("P4V/NTX64/2025.2/2706456/v97", ("P4V", "2025.2")),
         ("editor [PY3.11.14/P4PY2026.1/API2026.1/2972966]", ("editor", "2026.1")),
         ("a script [PY3.10.4/P4PY2024.2/API2024.2/1]/v97", ("a script", "2024.2")),
+        ("Unknown P4Java program/2025.1.2785811", ("Unknown P4Java program", "2025.1")),
+        ("a build/2025.1.2", ("a build", "")),
         ("jam", ("jam", "")),
         ("/", ("/", "")),
         ("x" * 9000 + "/2024.1", ("x" * LONGEST_NAME, "2024.1")),
