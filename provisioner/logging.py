@@ -6,9 +6,21 @@ import logging.config
 from typing import Any
 
 import structlog
+from structlog.typing import EventDict
+
+from provisioner.lib import request_ids, tracing
+
+
+def add_trace_id(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Add the id of the trace, where traces are recorded."""
+    if trace_id := tracing.trace_id():
+        event[request_ids.TRACE] = trace_id
+    return event
+
 
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
+    add_trace_id,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -13,7 +13,7 @@ import shlex
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
 import django_stubs_ext
@@ -139,6 +139,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "provisioner.dashboard.middleware.ProbeMiddleware",
+    "provisioner.web.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Adds some random bytes, so that lengths say nothing of secrets (BREACH).
@@ -384,8 +385,9 @@ SPECTACULAR_SETTINGS = {
         "Get a token with `POST /api/v1/tokens`, then send it with each request: "
         "`Authorization: Bearer TOKEN`. What takes a while is answered with 202; look "
         "again, or let `?wait=SECONDS` hold the answer. With an `Idempotency-Key` a "
-        'request is safe to repeat. Errors are `{"detail", "code"}`: a sentence '
-        "for people, and a word for programs that does not change."
+        'request is safe to repeat. Errors are `{"detail", "code", "request_id"}`: a '
+        "sentence for people, a word for programs that does not change, and the id by "
+        "which the logs know the request, which you may name in `X-Request-ID`."
     ),
     "VERSION": "v1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
@@ -481,7 +483,7 @@ def site_secret_source(name: str, *, key: str) -> str:
 
 _SECRETS = (
     *("SECRET_KEY", "DATABASE_URL", "EMAIL_URL", "ONTAP_PASSWORD", "P4PASSWD"),
-    *("OIDC_CLIENT_SECRET", "LDAP_BIND_PASSWORD"),
+    *("OIDC_CLIENT_SECRET", "LDAP_BIND_PASSWORD", "OTEL_EXPORTER_OTLP_HEADERS"),
 )
 # Files that hold secrets: commands of templates and bisections do not see them.
 SECRET_FILES = [
@@ -572,7 +574,41 @@ LOG_DIR = Path(env.str("LOG_DIR", default=str(VAR_DIR / "logs"))).resolve()
 
 # --- logs
 
+# The id of a request, checked by our own middleware, is what it logs.
+DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOG_FORMAT = env.str("LOG_FORMAT", default="console" if DEBUG else "json")
 LOGGING = logging_config(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
 LOGGING_CONFIG = "provisioner.logging.configure"
+
+# --- traces of requests by OpenTelemetry, which has named these
+
+OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
+OTLP_HEADERS: dict[str, str] = {}
+OTEL_TRACES_SAMPLER_ARG = env.float("OTEL_TRACES_SAMPLER_ARG", default=1.0)
+_otlp_headers = _secret("OTEL_EXPORTER_OTLP_HEADERS")
+if OTEL_EXPORTER_OTLP_ENDPOINT:
+    if not urlsplit(OTEL_EXPORTER_OTLP_ENDPOINT).hostname or not (
+        OTEL_EXPORTER_OTLP_ENDPOINT.startswith(("http://", "https://"))
+    ):
+        raise ImproperlyConfigured(
+            "OTEL_EXPORTER_OTLP_ENDPOINT has to be an address such as "
+            "http://collector:4318."
+        )
+    if not 0 <= OTEL_TRACES_SAMPLER_ARG <= 1:
+        raise ImproperlyConfigured(
+            "OTEL_TRACES_SAMPLER_ARG has to be a part of all traces, from 0 to 1."
+        )
+    for _header in filter(None, _otlp_headers.split(",")):
+        _name, _equals, _value = _header.partition("=")
+        if not _equals or not _name.strip():
+            raise ImproperlyConfigured(
+                "OTEL_EXPORTER_OTLP_HEADERS has to be a list such as "
+                "authorization=Bearer%20TOKEN,x-tenant=games."
+            )
+        OTLP_HEADERS[_name.strip().lower()] = unquote(_value.strip())
+    INSTALLED_APPS.append("provisioner.telemetry")
+    MIDDLEWARE.insert(
+        MIDDLEWARE.index("django.middleware.gzip.GZipMiddleware"),
+        "provisioner.telemetry.middleware.SpanMiddleware",
+    )

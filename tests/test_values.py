@@ -433,7 +433,8 @@ OURS = {
     "ClientReading": "opened descriptions have_differences",
     "WorkspaceSnapshot": "name ontap_uuid deleted_because",
     "Recovery": "snapshot_name opened descriptions have_differences",
-    "Operation": "kind state parameters status_code status_message findings",
+    "Operation": "kind state parameters status_code status_message findings "
+    "request_id traceparent",
     "Pool": "purpose status_message",
     "PerforceServer": "kind when_behind",
     "Process": "state user program client host command arguments gone_host",
@@ -481,7 +482,7 @@ OURS = {
     "TrafficDay": "purpose",
     "BisectionStep": "verdict reason",
     "Webhook": "salt disabled_reason format",
-    "WebhookDelivery": "event body state response_text error",
+    "WebhookDelivery": "event body request_id traceparent state response_text error",
     "WorkerQueues": "queues own host kernel nfs_uses",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
     "p4_user state status_code status_message volume_uuid aggregate cloned_from "

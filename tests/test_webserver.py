@@ -27,13 +27,13 @@ from provisioner.webserver import Worker
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.ports import free_ports
 from tests.support.requests import workspace_create
+from tests.support.web_servers import status_of, wait_until_healthy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 THREADS = 12
 # A machine with much else to do; a wait is 30 s.
 SECONDS_FOR_SEVENTY = 20
-STARTED_WITHIN_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,6 @@ class Web:
             stat = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
             ticks += int(stat[11]) + int(stat[12])
         return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def status_of(port: int, path: str) -> int:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as asking:
-        asking.request("GET", path)
-        return asking.getresponse().status
 
 
 def send(port: int, path: str, *, token: str) -> http.client.HTTPConnection:
@@ -93,21 +87,10 @@ def web(
         },
     )
     try:
-        _wait_for(health_port)
+        wait_until_healthy(health_port)
         yield Web(port, health_port, home, child.log_path, child.process.pid)
     finally:
         child.stop()
-
-
-def _wait_for(port: int) -> None:
-    ends = time.monotonic() + STARTED_WITHIN_SECONDS
-    while True:
-        try:
-            assert status_of(port, "/healthz") == 200
-            return
-        except OSError:
-            assert time.monotonic() < ends
-            time.sleep(0.05)
 
 
 def seconds_to_answer(port: int, path: str) -> float:

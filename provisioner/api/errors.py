@@ -1,4 +1,4 @@
-"""Every refusal becomes {"detail": sentence, "code": stable word}, only here."""
+"""Every refusal becomes {"detail": sentence, "code": stable word, "request_id"}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as rest_framework_handler
 
-from provisioner.lib import limits
+from provisioner.lib import limits, request_ids
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 
 # What the domain refuses.
@@ -72,7 +72,7 @@ DATABASE_AWAY = (
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Return the answer to a view's exception, None for an unexpected one."""
     if isinstance(exc, ActionRefused):
-        return Response(refusal_shape(exc), status=exc.http_status)
+        return Response(traceable(refusal_shape(exc)), status=exc.http_status)
     if isinstance(exc, Http404):
         exc = exceptions.NotFound(OTHER_CODES["not_found"])
     elif isinstance(exc, DjangoPermissionDenied):
@@ -82,12 +82,17 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     response = rest_framework_handler(exc, context)
     if response is not None:
         assert isinstance(exc, exceptions.APIException)
-        response.data = _as_error(exc)
+        response.data = traceable(_as_error(exc))
     return response
 
 
+def traceable(body: dict[str, Any]) -> dict[str, Any]:
+    """Return an error with the id by which the logs know its request."""
+    return {**body, "request_id": request_ids.current()}
+
+
 def refusal_shape(refused: ActionRefused) -> dict[str, Any]:
-    """Return a refusal as ErrorSerializer describes it."""
+    """Return a refusal as ErrorSerializer describes it, without its request."""
     body: dict[str, Any] = {"detail": refused.sentence, "code": refused.code}
     if isinstance(refused, limits.LimitReached):
         body["limits"] = [
@@ -130,9 +135,11 @@ def server_error(request: HttpRequest) -> JsonResponse:
     detail = (
         "Internal error. Retrying may help. Administrators find the details in the log."
     )
-    return JsonResponse({"detail": detail, "code": "internal_error"}, status=500)
+    body = {"detail": detail, "code": "internal_error"}
+    return JsonResponse(traceable(body), status=500)
 
 
 def database_away() -> JsonResponse:
     """Answer while the database is unreachable or has aborted a transaction."""
-    return JsonResponse({"detail": DATABASE_AWAY, "code": "database_away"}, status=503)
+    body = {"detail": DATABASE_AWAY, "code": "database_away"}
+    return JsonResponse(traceable(body), status=503)

@@ -20,6 +20,8 @@ from provisioner.api.errors import (
 )
 from provisioner.lib.refusals import ActionRefused, NotAllowed
 
+REQUEST_ID = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+
 
 def request_body(name: str, value: dict[str, Any]) -> OpenApiExample:
     """Return an example of a request body."""
@@ -28,6 +30,8 @@ def request_body(name: str, value: dict[str, Any]) -> OpenApiExample:
 
 def answer(name: str, value: Any, *, status: int = 200) -> OpenApiExample:
     """Return an example of an answer with a status."""
+    if status >= 400:
+        value = {**value, "request_id": REQUEST_ID}
     return OpenApiExample(
         name, value=value, response_only=True, status_codes=[str(status)]
     )

@@ -30,6 +30,9 @@ class LimitSerializer(serializers.Serializer[Any]):
 class ErrorSerializer(serializers.Serializer[Any]):
     detail = serializers.CharField(help_text="What happened, for people.")
     code = serializers.ChoiceField(choices=CODES, help_text="Why, for programs.")
+    request_id = serializers.CharField(
+        help_text="The request, as in the logs and in X-Request-ID."
+    )
     fields_ = serializers.DictField(
         child=serializers.CharField(),
         required=False,

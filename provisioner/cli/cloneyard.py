@@ -439,6 +439,8 @@ class Server:
             "Authorization": self._authorization,
             "User-Agent": f"cloneyard-cli/{VERSION or 'unserved'}",
         }
+        if parent := os.environ.get("TRACEPARENT"):
+            headers["traceparent"] = parent
         if data is not None:
             headers["Content-Type"] = "application/json"
         if key:

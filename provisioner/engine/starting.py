@@ -6,6 +6,7 @@ from provisioner.accounts.models import User
 from provisioner.engine import workflow
 from provisioner.engine.dispatch import defer_step
 from provisioner.engine.models import HasOperations, Operation, Parameters, Step
+from provisioner.lib import request_ids, tracing
 
 
 def start_operation(
@@ -20,13 +21,17 @@ def start_operation(
 
     Background operations have lower priority than anybody's requests.
     """
-    operation = Operation.objects.create(
-        kind=kind,
-        requested_by=by,
-        is_background=is_background,
-        subject=about.subject,
-        parameters=parameters.as_json() if parameters else {},
-    )
+    with tracing.span(f"start {kind}", kind=tracing.Kind.PRODUCER) as span:
+        operation = Operation.objects.create(
+            kind=kind,
+            requested_by=by,
+            is_background=is_background,
+            subject=about.subject,
+            parameters=parameters.as_json() if parameters else {},
+            request_id=request_ids.current(),
+            traceparent=tracing.traceparent(),
+        )
+        span.note({"cloneyard.operation": operation.pk, "cloneyard.workflow": kind})
     steps = Step.objects.bulk_create(
         Step(
             operation=operation,

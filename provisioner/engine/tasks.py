@@ -20,6 +20,7 @@ from procrastinate.contrib.django import app
 from procrastinate.jobs import Job
 
 from provisioner.engine import slots, states, subjects, workflow
+from provisioner.engine.attempt_spans import attempt_span
 from provisioner.engine.dispatch import (
     RUN_STEP,
     can_go_on,
@@ -38,7 +39,7 @@ from provisioner.engine.subjects import Failure
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.perforce.meter import Usages, metered
-from provisioner.lib import clocks
+from provisioner.lib import clocks, request_ids
 from provisioner.lib.databases import DATABASE_WENT_AWAY, close_unusable_connection
 from provisioner.lib.refusals import StateChanged, StepCutShort, StepRefused
 
@@ -59,11 +60,16 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
     step = _step_of(context.job, step_id=step_id)
     if step is None or not _begin(context, step):
         return
+    operation = step.operation
+    request_ids.follow(operation.request_id, traceparent=operation.traceparent)
     while step is not None:
         ids = step.operation.subject_ids
         named = {f"{kind}_id": pk for kind, pk in ids.items()}
-        with structlog.contextvars.bound_contextvars(
-            operation_id=step.operation_id, step=step.name, **named
+        with (
+            structlog.contextvars.bound_contextvars(
+                operation_id=step.operation_id, step=step.name, **named
+            ),
+            attempt_span(step),
         ):
             step = _attempt(context, step)
 

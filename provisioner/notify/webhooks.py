@@ -21,6 +21,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import DELIVERIES
+from provisioner.lib import request_ids, tracing
 from provisioner.mirrors.models import Mirror
 from provisioner.notify import chat, templates
 from provisioner.notify.channels import Channel, channels_for
@@ -194,6 +195,8 @@ def write_again(delivery: WebhookDelivery) -> WebhookDelivery:
             message_id=delivery.message_id,
             event=delivery.event,
             body=delivery.body,
+            request_id=request_ids.current(),
+            traceparent=tracing.traceparent(),
         )
     )
 
@@ -214,6 +217,8 @@ def _write(
                 message_id=message_id,
                 event=str(event),
                 body=bodies[WebhookFormat(hook.format)],
+                request_id=request_ids.current(),
+                traceparent=tracing.traceparent(),
             )
         )
         for hook in hooks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import structlog
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -12,8 +13,29 @@ from django.utils.cache import patch_cache_control
 from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
 from provisioner.accounts.sessions import SessionStore
+from provisioner.lib import request_ids
 from provisioner.lib.places import TooManyDownloads
 from provisioner.lib.terminal import harmless_page
+
+
+class RequestIdMiddleware:
+    """Give each request its id: in its answer, its log lines, and what it starts.
+
+    A caller may name it in X-Request-ID, such as a proxy that logs it, too.
+    """
+
+    header = "HTTP_X_REQUEST_ID"
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request_id = request_ids.named_or_new(request.META.get(self.header, ""))
+        request.META[self.header] = request_id
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            answer = self.get_response(request)
+        answer["X-Request-ID"] = request_id
+        return answer
 
 
 class PersonalMiddleware:

@@ -178,6 +178,7 @@ def test_another_address_is_not_found(
     assert response.json() == {
         "detail": "Nothing is here, or you may not see it.",
         "code": "not_found",
+        "request_id": response["X-Request-ID"],
     }
 
 
@@ -196,7 +197,7 @@ def test_a_bug_of_ours_says_nothing_about_itself(rf: RequestFactory) -> None:
 
     assert response.status_code == 500
     body = json.loads(response.content)
-    assert set(body) == {"detail", "code"}
+    assert set(body) == {"detail", "code", "request_id"}
     assert body["code"] == "internal_error"
 
 

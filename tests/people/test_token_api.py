@@ -74,6 +74,7 @@ def test_wrong_credentials_do_not_say_what_is_wrong(
     assert response.json() == {
         "detail": "Invalid username/password.",
         "code": "authentication_failed",
+        "request_id": response["X-Request-ID"],
     }
 
 

@@ -323,7 +323,11 @@ def test_a_rescue_that_was_removed_says_so(
     assert answer.redirect_chain == [(page_of(rescue), 302)]
     assert sentence in answer.text
     assert refused.status_code == 409
-    assert refused.json() == {"detail": sentence, "code": "rescue_removed"}
+    assert refused.json() == {
+        "detail": sentence,
+        "code": "rescue_removed",
+        "request_id": refused["X-Request-ID"],
+    }
     assert not Event.objects.filter(kind="rescue_downloaded").exists()
     assert nothing_is_left()
 

@@ -204,6 +204,7 @@ def test_a_template_without_snapshot_is_refused(
         "detail": "The template “main” has no published snapshot yet. Build it first, "
         "or wait for its build to end.",
         "code": "no_snapshot",
+        "request_id": response["X-Request-ID"],
     }
 
 
@@ -320,9 +321,10 @@ def test_the_owner_and_administrators_see_a_workspace(
 
 def test_a_stranger_sees_nothing(api_as_carol: APIClient, workspace: Workspace) -> None:
     assert api_as_carol.get(WORKSPACES).json()["results"] == []
-    response = api_as_carol.get(address(workspace))
+    same = {"X-Request-ID": "same"}
+    response = api_as_carol.get(address(workspace), headers=same)
     assert response.status_code == 404
-    missing = api_as_carol.get(f"{WORKSPACES}/999999")
+    missing = api_as_carol.get(f"{WORKSPACES}/999999", headers=same)
     assert response.json() == missing.json()
 
 
@@ -480,6 +482,7 @@ def test_a_retired_workspace_is_not_retired_again(
     assert response.json() == {
         "detail": "The workspace “hers” was retired.",
         "code": "workspace_retired",
+        "request_id": response["X-Request-ID"],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from provisioner.api.examples import answer
+from provisioner.api.examples import REQUEST_ID, answer
 from provisioner.engine.api.shapes import WaitSerializer
 from provisioner.engine.waits import Wait
 
@@ -38,6 +38,7 @@ def operation(kind: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any
         "status_message": "",
         "findings": None,
         "requested_by": "ci",
+        "request_id": REQUEST_ID,
         "created_at": "2026-11-24T09:30:00Z",
         "ended_at": "2026-11-24T09:30:06Z",
         "steps": list(steps),

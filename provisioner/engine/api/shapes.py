@@ -113,6 +113,7 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
             "status_message",
             "findings",
             "requested_by",
+            "request_id",
             "created_at",
             "ended_at",
             "steps",

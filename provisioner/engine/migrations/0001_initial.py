@@ -53,6 +53,8 @@ class Migration(migrations.Migration):
                 ('status_code', models.CharField(blank=True, max_length=60)),
                 ('status_message', models.TextField(blank=True)),
                 ('findings', models.JSONField(blank=True, help_text='Unsubmitted work that was found, by kind.', null=True)),
+                ('request_id', models.CharField(blank=True, editable=False, help_text='The request that started it, as in the logs.', max_length=64)),
+                ('traceparent', models.CharField(blank=True, editable=False, help_text='The span that its steps belong to, as W3C Trace Context names it.', max_length=55)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('requested_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),

@@ -42,6 +42,18 @@ class Operation(models.Model):
     findings = EvidenceField(
         null=True, blank=True, help_text="Unsubmitted work that was found, by kind."
     )
+    request_id = models.CharField(
+        max_length=64,
+        blank=True,
+        editable=False,
+        help_text="The request that started it, as in the logs.",
+    )
+    traceparent = models.CharField(
+        max_length=55,
+        blank=True,
+        editable=False,
+        help_text="The span that its steps belong to, as W3C Trace Context names it.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     ended_at = models.DateTimeField(null=True, blank=True)
 

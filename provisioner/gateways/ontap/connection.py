@@ -11,6 +11,7 @@ Source: https://docs.netapp.com/us-en/ontap-automation/rest/rest_web_services_fo
 from __future__ import annotations
 
 import math
+import re
 import ssl
 import threading
 import time
@@ -36,10 +37,14 @@ from provisioner.gateways.ontap.polling import wait_until
 from provisioner.gateways.ontap.types import OntapAccount
 from provisioner.gateways.tracing import recording
 from provisioner.gateways.tracing.exchanges import OntapExchange
+from provisioner.lib import tracing
 
 CONNECT_TIMEOUT_SECONDS = 6.0
 POOL_SIZE = 32
 MISSED_LOOKS_ALLOWED = 3
+
+# A part of a path that is no word of ONTAP's.
+_ID = re.compile(r"/(?![a-z][a-z-]*(?:/|$))[^/]*")
 
 _FORGOTTEN = "forgotten"
 _CUT_SHORT = ("cancelled", "expired")
@@ -177,22 +182,31 @@ class OntapConnection:
         if method != "GET":
             require_leave()
         asked = _Asked(method=method, path=path, query=query, sent=body)
-        try:
-            response = session.request(
-                method,
-                f"{self._origin}/api{path}",
-                params=dict(query),
-                json=body,
-                allow_redirects=False,
-                timeout=self._timeouts(operation),
+        with tracing.span(
+            f"{method} {template_of(path)}",
+            kind=tracing.Kind.CLIENT,
+            facts={"http.request.method": method, "server.address": self._account.host},
+        ) as span:
+            try:
+                response = session.request(
+                    method,
+                    f"{self._origin}/api{path}",
+                    params=dict(query),
+                    json=body,
+                    allow_redirects=False,
+                    timeout=self._timeouts(operation),
+                )
+            except (
+                OSError
+            ) as error:  # every error of requests is one, and so is a missing CA file
+                asked.tell(None)
+                raise self._no_answer(error, operation=operation) from error
+            asked.tell(response)
+            span.note(
+                {"http.response.status_code": response.status_code},
+                failed=response.status_code >= 400,
             )
-        except (
-            OSError
-        ) as error:  # every error of requests is one, and so is a missing CA file
-            asked.tell(None)
-            raise self._no_answer(error, operation=operation) from error
-        asked.tell(response)
-        return _answer(response, operation=operation)
+            return _answer(response, operation=operation)
 
     def _timeouts(self, operation: str) -> tuple[float, float]:
         """Return how many seconds connecting and an answer may take.
@@ -262,6 +276,15 @@ class _Asked:
                 body=_json(response),
             )
         recording.tell(asked)
+
+
+def template_of(path: str) -> str:
+    """Return a path of ONTAP's API without ids, names of files, and query.
+
+    A path from a link of ONTAP's has its query in it.
+    """
+    words, files, _ = path.partition("?")[0].partition("/files/")
+    return _ID.sub("/{id}", words) + ("/files/{path}" if files else "")
 
 
 def _open_session(account: OntapAccount) -> tuple[requests.Session, str]:

@@ -55,6 +55,7 @@ from provisioner.gateways.perforce.paths import folded
 from provisioner.gateways.perforce.types import TICKET, PerforceAccount
 from provisioner.gateways.perforce.under_way import CommandUnderWay
 from provisioner.gateways.reach import is_encrypted, perforce_address
+from provisioner.lib import tracing
 from provisioner.lib.refusals import StepCutShort
 
 # A command that names a client changes its Access date, so most name this one instead.
@@ -268,10 +269,16 @@ class Connection:
             is_bulk=is_bulk,
             is_silent=is_silent,
         )
-        reply = attempt()
-        if self._wants_login(reply):
-            self._log_in()
+        with tracing.span(
+            f"p4 {command[0]}",
+            kind=tracing.Kind.CLIENT,
+            facts={"rpc.system": "perforce", "server.address": self.account.port},
+        ) as span:
             reply = attempt()
+            if self._wants_login(reply):
+                self._log_in()
+                reply = attempt()
+            span.note({}, failed=bool(failures(reply.messages, accepted=accepted)))
         for record in reply.records if moves else ():
             meter.count_synced(self.account.port, record)
         failed = failures(reply.messages, accepted=accepted, also=also_failures)

@@ -72,6 +72,7 @@ def post(
     event: str,
     message_id: str,
     timestamp: int,
+    traceparent: str = "",
     allowed: Sequence[IPNetwork] = (),
     ca_file: str = "",
     all_seconds: float = ALL_SECONDS,
@@ -89,6 +90,8 @@ def post(
         "Cloneyard-Event": event,
         "Cloneyard-Delivery": message_id,
     }
+    if traceparent:
+        headers["traceparent"] = traceparent
     if secret:
         signed = signature(secret, timestamp=timestamp, body=body)
         headers["Cloneyard-Timestamp"] = str(timestamp)

@@ -49,6 +49,8 @@ class Migration(migrations.Migration):
                 ('message_id', models.UUIDField(default=uuid.uuid4)),
                 ('event', models.CharField(max_length=40)),
                 ('body', models.TextField(help_text='JSON, as it is sent and signed.')),
+                ('request_id', models.CharField(blank=True, editable=False, help_text='The request that it is a consequence of, as in the logs.', max_length=64)),
+                ('traceparent', models.CharField(blank=True, editable=False, help_text='The span of its event, as W3C Trace Context names it.', max_length=55)),
                 ('state', models.CharField(choices=[('waiting', 'Waiting'), ('delivered', 'Delivered'), ('given_up', 'Given up'), ('void', 'Not sent')], default='waiting', max_length=9)),
                 ('attempts', models.PositiveIntegerField(default=0)),
                 ('next_try_at', models.DateTimeField(blank=True, db_default=django.db.models.functions.datetime.Now(), null=True)),

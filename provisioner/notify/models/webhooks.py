@@ -138,6 +138,18 @@ class WebhookDelivery(models.Model):
     message_id = models.UUIDField(default=uuid.uuid4)
     event = models.CharField(max_length=40)
     body = models.TextField(help_text="JSON, as it is sent and signed.")
+    request_id = models.CharField(
+        max_length=64,
+        blank=True,
+        editable=False,
+        help_text="The request that it is a consequence of, as in the logs.",
+    )
+    traceparent = models.CharField(
+        max_length=55,
+        blank=True,
+        editable=False,
+        help_text="The span of its event, as W3C Trace Context names it.",
+    )
     state = models.CharField(max_length=9, choices=State, default=State.WAITING)
     attempts = models.PositiveIntegerField(default=0)
     next_try_at = models.DateTimeField(db_default=Now(), null=True, blank=True)

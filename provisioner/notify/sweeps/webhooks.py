@@ -19,7 +19,7 @@ from provisioner.audit_log.actions import record_event
 from provisioner.engine.queues import DELIVERIES
 from provisioner.gateways.webhooks.addresses import read_networks
 from provisioner.gateways.webhooks.sending import Answer, post
-from provisioner.lib import clocks
+from provisioner.lib import clocks, request_ids, tracing
 from provisioner.notify import chat, webhooks
 from provisioner.notify.models import Webhook, WebhookDelivery, WebhookFormat
 
@@ -65,17 +65,32 @@ def deliver(delivery_id: int) -> None:
     if reason := delivery.why_not:
         _end(delivery, WebhookDelivery.State.VOID, error=reason)
         return
+    request_ids.follow(delivery.request_id, traceparent=delivery.traceparent)
     now = clocks.database_now()
-    answer = post(
-        delivery.webhook.url,
-        body=delivery.body.encode(),
-        secret=delivery.webhook.secret,
-        event=delivery.event,
-        message_id=str(delivery.message_id),
-        timestamp=int(now.timestamp()),
-        allowed=read_networks(settings.WEBHOOK_ALLOWED_NETWORKS),
-        ca_file=settings.WEBHOOK_CA_FILE,
-    )
+    with tracing.span(
+        "deliver webhook",
+        kind=tracing.Kind.CLIENT,
+        facts={
+            "cloneyard.event": delivery.event,
+            "cloneyard.attempt": delivery.attempts + 1,
+            "server.address": delivery.webhook.host,
+        },
+        within=delivery.traceparent,
+    ) as span:
+        answer = post(
+            delivery.webhook.url,
+            body=delivery.body.encode(),
+            secret=delivery.webhook.secret,
+            event=delivery.event,
+            message_id=str(delivery.message_id),
+            timestamp=int(now.timestamp()),
+            traceparent=tracing.traceparent(),
+            allowed=read_networks(settings.WEBHOOK_ALLOWED_NETWORKS),
+            ca_file=settings.WEBHOOK_CA_FILE,
+        )
+        span.note(
+            {"http.response.status_code": answer.code or 0}, failed=not answer.is_taken
+        )
     with transaction.atomic():
         webhook = (
             Webhook.objects.select_for_update(no_key=True)

@@ -20,7 +20,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from provisioner import __version__
-from provisioner.lib import sizes, spans, terminal, times
+from provisioner.lib import request_ids, sizes, spans, terminal, times
 from provisioner.lib.limits import Limit
 from provisioner.web import navigation, themes
 from provisioner.web.http import digest
@@ -336,3 +336,9 @@ def printed(text: str) -> str:
 def new_request_key() -> str:
     """Return a key for a form, so that sending it twice makes one request."""
     return str(uuid.uuid4())
+
+
+@register.simple_tag
+def request_id() -> str:
+    """Return the id by which the logs know this request."""
+    return request_ids.current()

@@ -30,6 +30,7 @@ from provisioner.engine.worker_pools import Pool, pools_of
 from provisioner.engine.workers import worker_connector
 from provisioner.gateways import fence
 from provisioner.gateways.hosts.log_files import close_logs
+from provisioner.lib import request_ids
 from provisioner.lib.garbage import spare_what_is_loaded
 
 log = structlog.get_logger(__name__)
@@ -195,8 +196,12 @@ async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:
 
 
 async def in_its_name(call_next: Any, context: JobContext, worker: object) -> Any:
-    """Run a job with fencing and the audit log's origin set to its worker."""
+    """Run a job with fencing, the audit log's origin set to its worker, and an id.
+
+    One that runs a step takes over the id of the request that asked for it.
+    """
     job = context.job
+    request_ids.follow("")
     via = f"worker {socket.gethostname()}, job {job.id} ({job.task_name})"
     with origin.coming_from(origin.Origin(via=via)), fence.asking(JobLeave(job)):
         return await call_next()
