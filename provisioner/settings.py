@@ -523,6 +523,9 @@ PURGE_CONFIRM_SECONDS = env.float("PURGE_CONFIRM_SECONDS", default=120.0)
 # How long a step is retried after transient failures before it fails.
 STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
 
+# Within which time a requested workspace should be ready: alerts go by it.
+READY_OBJECTIVE_SECONDS = env.float("READY_OBJECTIVE_SECONDS", default=60.0)
+
 # After how many days without a sign of life a workspace looks abandoned.
 ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator
 
+from django.conf import settings
 from django.db.models import Count, Min, Q, Sum
 from django.db.models.functions import Coalesce
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
@@ -26,8 +27,9 @@ from provisioner.sandboxes.models import HOST_NOT_ASKED, Sandbox
 from provisioner.sites.models import AggregateSpace, SiteCapacity
 from provisioner.storage.models import FillingVolume
 from provisioner.workspaces.models import LEASED, Workspace
-from provisioner.workspaces.ready_times import waits_between
+from provisioner.workspaces.ready_times import outcomes_since, waits_between
 
+MINUTES = dt.timedelta(minutes=5)
 HOUR = dt.timedelta(hours=1)
 DAY = dt.timedelta(days=1)
 
@@ -105,6 +107,21 @@ def _of_operations(now: dt.datetime) -> Iterator[Metric]:
         "Time from request to ready in the last hour; no sample if none was made.",
         ("quantile",),
         (((share,), seconds) for share, seconds in shares if seconds is not None),
+    )
+    objective = settings.READY_OBJECTIVE_SECONDS
+    outcomes = outcomes_since(now - MINUTES, objective_seconds=objective)
+    yield _gauge(
+        "requests_settled_5m",
+        "Requests for workspaces that ended in the last five minutes: ready within "
+        "the objective, ready later, or failed.",
+        ("outcome",),
+        (((outcome,), number) for outcome, number in outcomes.items()),
+    )
+    yield _gauge(
+        "ready_objective_seconds",
+        "Within which time a requested workspace should be ready.",
+        (),
+        [((), objective)],
     )
     oldest = Step.objects.order_by().values_list("state")
     in_flight = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)

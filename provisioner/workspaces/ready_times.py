@@ -41,11 +41,10 @@ _MEASURED: dict[str, Any] = {
 _MADE_AHEAD = Workspace.objects.filter(
     Q(is_pooled=True) | Q(made_ahead_at__isnull=False), subject=OuterRef("subject")
 )
-_PROVISIONED = Operation.objects.filter(
-    ~Exists(_MADE_AHEAD.order_by()),
-    kind=WorkspaceOperation.PROVISION,
-    state=Operation.State.SUCCEEDED,
+_REQUESTED = Operation.objects.filter(
+    ~Exists(_MADE_AHEAD.order_by()), kind=WorkspaceOperation.PROVISION
 ).order_by()
+_PROVISIONED = _REQUESTED.filter(state=Operation.State.SUCCEEDED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +108,24 @@ def waits_between(*spans: tuple[dt.datetime, dt.datetime]) -> list[Waits]:
     }
     none = Waits(number=0, p50_seconds=None, p95_seconds=None)
     return [found.get(index, none) for index in range(len(spans))]
+
+
+def outcomes_since(since: dt.datetime, *, objective_seconds: float) -> dict[str, int]:
+    """Return how many requests ended in time, late, and by a failure.
+
+    One that somebody canceled, or that was refused, is none of them.
+    """
+    is_made = Q(state=Operation.State.SUCCEEDED)
+    is_in_time = Q(took__lte=dt.timedelta(seconds=objective_seconds))
+    return (
+        _REQUESTED.filter(ended_at__gte=since)
+        .annotate(took=_TOOK)
+        .aggregate(
+            in_time=Count("pk", filter=is_made & is_in_time),
+            late=Count("pk", filter=is_made & ~is_in_time),
+            failed=Count("pk", filter=Q(state=Operation.State.FAILED)),
+        )
+    )
 
 
 # Clones of bisections are among these, ready when their command has ended.

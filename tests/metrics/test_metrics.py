@@ -66,6 +66,49 @@ def test_workspaces_and_times_to_ready_are_told(admin: User, ready: Workspace) -
     assert value(found, "operations_ended_1h", **ended) == 1
 
 
+@pytest.mark.parametrize(
+    ("state", "seconds", "minutes_ago", "outcome"),
+    [
+        ("succeeded", 59, 4, "in_time"),
+        ("succeeded", 61, 4, "late"),
+        ("failed", 1, 4, "failed"),
+        ("failed", 1, 6, None),
+        ("canceled", 99, 4, None),
+        ("refused", 99, 4, None),
+    ],
+)
+def test_requests_that_ended_are_told_by_their_outcome(
+    state: str,
+    seconds: int,
+    minutes_ago: int,
+    outcome: str | None,
+    admin: User,
+    ready: Workspace,
+) -> None:
+    ended = timezone.now() - dt.timedelta(minutes=minutes_ago)
+    created = ended - dt.timedelta(seconds=seconds)
+    ready.operations.update(state=state, created_at=created, ended_at=ended)
+
+    found = samples(scrape(admin))
+
+    settled = {
+        each: value(found, "requests_settled_5m", outcome=each)
+        for each in ("in_time", "late", "failed")
+    }
+    assert settled == {each: float(each == outcome) for each in settled}
+    assert value(found, "ready_objective_seconds") == 60
+
+
+def test_what_was_made_ahead_was_no_request(admin: User, ready: Workspace) -> None:
+    now = timezone.now()
+    ready.operations.update(state="succeeded", created_at=now, ended_at=now)
+    Workspace.objects.filter(pk=ready.pk).update(made_ahead_at=now)
+
+    found = samples(scrape(admin))
+
+    assert value(found, "requests_settled_5m", outcome="in_time") == 0
+
+
 def test_sandboxes_are_told_by_host(admin: User) -> None:
     sandbox = SandboxFactory.create(state="stopped")
     SandboxFactory.create(
