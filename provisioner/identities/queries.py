@@ -41,6 +41,21 @@ def password_keeper(account: User) -> str:
     return keepers[identity.issuer] if identity is not None else ""
 
 
+def signs_in_by(account: User) -> str:
+    """Return in words how somebody signs in to this account, for administrators."""
+    identity = Identity.objects.filter(account=account).first()
+    if identity is None:
+        has_one = account.has_usable_password()
+        return "password kept here" if has_one else "no password: nobody can"
+    names = password_keepers()
+    if settings.OIDC_ISSUER:
+        names[settings.OIDC_ISSUER] = settings.OIDC_NAME
+    name = names.get(identity.issuer)
+    if name is None:
+        return f"{identity}, which no setting names: nobody can"
+    return f"{name}, as {identity.subject}"
+
+
 def may_be_asked_for(name: str, *, issuer: str) -> bool:
     """Return whether a name with its password may be sent to whom `issuer` names.
 

@@ -27,6 +27,7 @@ from provisioner.accounts.sessions import sessions_of
 from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.accounts.tokens import live_tokens
 from provisioner.audit_log.models import Event
+from provisioner.identities.queries import signs_in_by
 from provisioner.lib.limits import Limit
 from provisioner.lib.rows import with_words
 from provisioner.limits.admission import quota_limits
@@ -158,6 +159,7 @@ class Person:
 
     account: User
     standing: Standing
+    signs_in_by: str
     quotas: list[Limit]
     tokens: list[ApiToken]
     sessions: list[Session]
@@ -181,6 +183,7 @@ def find_person(user: User, *, pk: int) -> Person | None:
     return Person(
         account=account,
         standing=standing_of(account),
+        signs_in_by=signs_in_by(account),
         quotas=quota_limits(account),
         tokens=list(live_tokens().filter(user=account)),
         sessions=list(sessions_of(account)[:SESSIONS_SHOWN]),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
+from provisioner.identities.models import Identity
 from provisioner.lib.refusals import NotAllowed
 from provisioner.notify.actions.subscriptions import template_subscribe
 from provisioner.people.actions.accounts import account_update
@@ -90,6 +91,25 @@ def test_a_person_has_a_page(as_admin: Client, ready: Workspace, alice: User) ->
     preview = post(as_admin, f"{PEOPLE}{alice.pk}/", do="retire", chosen=[ready.pk])
     assert "Retire 1 workspace?" in preview.content.decode()
     assert as_admin.get(f"{PEOPLE}999999/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("issuer", "said"),
+    [
+        ("", "password kept here"),
+        ("perforce:main", "Perforce, as alice.p4"),
+        ("https://login.example.com", "Example, as alice.p4"),
+        ("perforce:renamed", "which no setting names: nobody can"),
+    ],
+)
+def test_a_page_says_how_somebody_signs_in(
+    issuer: str, said: str, as_admin: Client, alice: User, settings: Settings
+) -> None:
+    settings.P4_SIGN_IN_SERVER = "main"
+    settings.OIDC_ISSUER, settings.OIDC_NAME = "https://login.example.com", "Example"
+    if issuer:
+        Identity.objects.create(account=alice, issuer=issuer, subject="alice.p4")
+    assert said in as_admin.get(f"{PEOPLE}{alice.pk}/").text
 
 
 def test_team_quota_and_role_are_given_with_an_event(
