@@ -106,6 +106,7 @@ class Workspace(BaseModel):
     p4client: str = Field(description="Empty: it is for builds, and has no client.")
     p4port: str
     lease: str
+    lease_ends_at: dt.datetime | None = Field(description="null: it has no end.")
 
 
 class UnsubmittedWork(BaseModel):
@@ -415,6 +416,7 @@ def told(answer: Answer) -> Workspace:
         p4client=answer.client,
         p4port=answer.p4port,
         lease=answer.lease.sentence,
+        lease_ends_at=answer.lease.ends_at,
     )
 
 

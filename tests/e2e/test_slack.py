@@ -6,6 +6,7 @@ https://docs.slack.dev/interactivity/implementing-slash-commands
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import hmac
 import json
@@ -25,6 +26,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 from django.conf import settings
+from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import User
@@ -181,14 +183,15 @@ def test_a_person_gets_lists_and_extends_workspaces_from_slack(
     assert (workspace.owner, workspace.state) == (alice, Workspace.State.READY)
     assert f"`{workspace.path}` `{workspace.client_name}`" in ready
     slack.send(asked)  # a request that comes again
-    assert slack.said() == ready
+    assert f"`{workspace.path}` `{workspace.client_name}`" in slack.said()
 
     slack.send("list")
-    assert slack.said() == ready
+    assert f"`{workspace.path}` `{workspace.client_name}`" in slack.said()
     slack.send("extend from-slack 960")
-    extended = slack.said()
-    assert "|from-slack>" in extended
-    assert extended != ready
+    assert "|from-slack>" in slack.said()
+    workspace.refresh_from_db()
+    assert workspace.expires_at is not None
+    assert workspace.expires_at > timezone.now() + dt.timedelta(days=39)
 
     slack.send("extend from-slack soon")
     assert slack.said() == "Give the hours as a number from 1 to 8760."
