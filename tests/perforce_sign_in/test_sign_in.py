@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import pwd
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,6 +19,7 @@ from provisioner.accounts.models import ApiToken, SignInAttempts, User
 from provisioner.audit_log.models import Event
 from provisioner.identities.models import Identity
 from provisioner.identities.places import SIGN_INS_AT_A_TIME, place_to_ask
+from provisioner.perforce_sign_in import actions
 from tests.support.directory_people import is_in, sign_in
 from tests.support.factories import PASSWORD as LOCAL_PASSWORD
 from tests.support.lab_perforce import lab_server
@@ -302,6 +304,19 @@ def test_a_connection_that_is_dropped_says_so(perforce: PerforcePeople) -> None:
     perforce.server.faults({"command": "login", "drop": "before"})
     _, answer = sign_in("erin", PASSWORD)
     assert "Perforce does not answer" in answer.text
+
+
+def test_a_silent_server_is_not_waited_for_and_counts_no_attempt(
+    perforce: PerforcePeople, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perforce.person("erin")
+    monkeypatch.setattr(actions, "ANSWERS_WITHIN_SECONDS", 1.0)
+    perforce.server.faults({"command": "login", "latency_seconds": 30})
+    began = time.monotonic()
+    _, answer = sign_in("erin", PASSWORD)
+    assert time.monotonic() - began < 25
+    assert "Perforce does not answer" in answer.text
+    assert not SignInAttempts.objects.filter(count__gt=0).exists()
 
 
 def test_a_wrong_password_of_our_own_user_is_no_wrong_password_of_people(
