@@ -17,6 +17,7 @@ register(
         url_name="storage-advice",
         rank=55,
         is_for=administrators,
+        also=("protocol", "recommendation", "best practice", "NFS", "SAN"),
     ),
     Place(
         title="Support matrix",
@@ -25,6 +26,7 @@ register(
         url_name="support-matrix",
         rank=56,
         is_for=administrators,
+        also=("versions", "releases", "compatibility"),
     ),
 )
 

@@ -18,6 +18,7 @@ register(
         group=Group.SANDBOXES,
         rank=83,
         is_for=administrators,
+        also=("recovery", "RPO", "RTO"),
     )
 )
 

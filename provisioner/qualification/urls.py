@@ -19,6 +19,7 @@ register(
         covers=("qualification-",),
         rank=72,
         is_for=may_have_sandboxes,
+        also=("benchmark", "baseline", "performance"),
     )
 )
 

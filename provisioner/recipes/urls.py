@@ -24,6 +24,7 @@ register(
         covers=("checkpoint-",),
         rank=81,
         is_for=administrators,
+        also=("backup",),
     ),
     Place(
         title="Verified archives",
@@ -33,6 +34,7 @@ register(
         covers=("verification-",),
         rank=82,
         is_for=may_have_sandboxes,
+        also=("verification", "p4 verify", "damaged", "lost"),
     ),
 )
 

@@ -61,6 +61,7 @@ class Place:
     It also stands for pages whose URL names begin with one of `covers`; of several
     places the longest match wins, then the first one. `rank` orders a section, and its
     groups by their first places. `waits` counts what waits there for the person.
+    `also` is what else people type for it in the command palette.
     """
 
     title: str
@@ -71,6 +72,7 @@ class Place:
     rank: int = 50
     is_for: Callable[[User], bool] = everybody
     waits: Callable[[], int] | None = None
+    also: tuple[str, ...] = ()
 
     def fit(self, url_name: str) -> int:
         """Return how well a page belongs here; 0: not at all."""

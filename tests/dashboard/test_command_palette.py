@@ -57,6 +57,33 @@ def test_an_administrator_finds_everything(admin: User, workspace: Workspace) ->
     assert titles(admin, "audit") == ["Audit log"]
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("advice", "Storage advice"),
+        ("protocol", "Storage advice"),
+        ("support matrix", "Support matrix"),
+        ("drill", "Disaster drills"),
+        ("checkpoint", "Checkpoints"),
+        ("verified arch", "Verified archives"),
+        ("p4 verify", "Verified archives"),
+        ("qualification", "Qualification"),
+        ("benchmark", "Qualification"),
+        ("sandboxes", "Sandboxes"),
+    ],
+)
+def test_every_page_of_the_sidebar_is_found_by_its_name(
+    text: str, title: str, admin: User, carol: User
+) -> None:
+    assert title in titles(admin, text)
+    assert titles(carol, text) == [], "she may not open it"
+
+
+def test_a_page_is_found_once(admin: User) -> None:
+    found = [place.url for place in places_for(admin, text="s")]
+    assert len(found) == len(set(found)) > 20
+
+
 def test_ones_own_come_first(alice: User, workspace: Workspace) -> None:
     team = Team.objects.create(name="Rendering")
     mate = UserFactory.create(username="bob", team=team)

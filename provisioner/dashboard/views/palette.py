@@ -17,6 +17,7 @@ from provisioner.dashboard.containing import Holding, holding
 from provisioner.dashboard.palette import LARGEST_ID
 from provisioner.dashboard.palette_actions import deeds, is_verb
 from provisioner.lib.rows import words_of
+from provisioner.web import navigation
 from provisioner.web.http import WebRequest
 
 LONGEST_TEXT = 100
@@ -189,8 +190,21 @@ def _pages(user: User, *, words: list[str]) -> list[Place]:
         **(TEAM_PAGES if user.team_id else {}),
         **(ADMINISTRATORS_PAGES if user.is_administrator else {}),
     }
-    return [
-        Place(title=title, kind="page", url=reverse(name))
+    named = [
+        (title, name)
         for title, name in pages.items()
         if all(word in title.casefold() for word in words)
     ]
+    if words:
+        named += _of_sidebar(user, words=words, beside={name for _, name in named})
+    return [Place(title=title, kind="page", url=reverse(name)) for title, name in named]
+
+
+def _of_sidebar(
+    user: User, *, words: list[str], beside: set[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield places of the sidebar by their titles, or by what else they are called."""
+    for place in navigation.places_for(user):
+        called = " ".join((place.title, *place.also)).casefold()
+        if place.url_name not in beside and all(word in called for word in words):
+            yield place.title, place.url_name
