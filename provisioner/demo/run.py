@@ -22,11 +22,12 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.copies.actions import copy_rule_set
-from provisioner.demo import checks, depot, production, seed
+from provisioner.demo import checks, depot, production, seed, spare
 from provisioner.demo.company.opening import NotEmpty, ensure_company, point_abroad
 from provisioner.demo.ports import listen
 from provisioner.demo.processes import Child, ProcessFailed, manage, started_anew
 from provisioner.demo.production import Production
+from provisioner.demo.spare import NotReplicated, ensure_spare
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import SANDBOXES_PREFIX
 from provisioner.mirrors.actions import mirror_create
@@ -217,14 +218,25 @@ class Demo:
         return name
 
     def open_production(self, site: Site) -> None:
-        """Start a server that sandboxes can be made of, and the worker of their host.
+        """Start a server that sandboxes can be made of, and the worker of their hosts.
 
-        It plays a host apart: nothing else tells it from this one.
+        It plays hosts apart: nothing else tells them from this one. With two sites the
+        server is replicated to the second one.
+
+        Raises: DemoFailed.
         """
         password = self.lab["perforce"]["password"]
         self.production = Production(site, password=password)
-        self.production.start()
-        queues = f"{SANDBOXES_PREFIX}{production.HOST}"
+        server = self.production.start()
+        hosts = [production.HOST]
+        if self.has_two_sites:
+            abroad = Site.objects.get(name=seed.BANGALORE)
+            try:
+                ensure_spare(self.production, server=server, site=abroad)
+            except NotReplicated as error:
+                raise DemoFailed(str(error)) from error
+            hosts.append(spare.HOST)
+        queues = ",".join(f"{SANDBOXES_PREFIX}{host}" for host in hosts)
         command = manage("worker", "--queues", queues)
         worker = Child("worker-sandboxes", command, log_dir=self.log_dir)
         self.children.append(worker)

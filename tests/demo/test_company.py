@@ -17,14 +17,23 @@ from provisioner.catalog import retention
 from provisioner.catalog.models import SubmittedChange, Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.catalog.sweeps.refresh import refresh_all
+from provisioner.dashboard.troubles import of_sandboxes
 from provisioner.demo import seed
 from provisioner.demo.company.company import Company
+from provisioner.demo.company.sandboxes import ended
 from provisioner.demo.company.studio import CompanySize
+from provisioner.drills.models import Drill
 from provisioner.engine.models import Operation, Step
 from provisioner.leases.sweeps import leases
+from provisioner.lib.comparisons import Outcome
 from provisioner.mirrors.models import Mirror
 from provisioner.mirrors.queries import next_to_transfer
 from provisioner.notify.models import Notification
+from provisioner.qualification.models import QualificationRun
+from provisioner.qualification.reports import compared
+from provisioner.recipes.models import Checkpoint, CheckpointPlan, Verification
+from provisioner.recipes.retention import Kept, to_remove
+from provisioner.sandboxes.models import Sandbox
 from provisioner.sites.queries import same_installation
 from provisioner.workspaces.models import MOVING, Workspace
 from tests.support.module_rows import Write, written_once
@@ -123,6 +132,41 @@ def test_sweeps_find_nothing_to_do_at_once(company: Company) -> None:
         assert retention.superfluous(template) == []
 
 
+def test_copies_of_the_server_left_what_the_product_would_have_left(
+    company: Company,
+) -> None:
+    now = company.studio.now
+    for model in (Sandbox, Checkpoint, Verification, Drill, QualificationRun):
+        for field in model._meta.concrete_fields:
+            if isinstance(field, models.DateTimeField) and field.name not in AHEAD:
+                late = model._default_manager.filter(**{f"{field.name}__gt": now})
+                assert not late.exists(), f"{model.__name__}.{field.name}"
+    for sandbox in Sandbox.with_retired.all():
+        assert sandbox.created_at < ended(sandbox) <= now, sandbox
+    there = list(Checkpoint.objects.filter(removed_at__isnull=True))
+    plan = CheckpointPlan()
+    assert plan.keep_daily < len(there) <= plan.keep_daily + plan.keep_weekly
+    assert not to_remove(
+        [
+            Kept(number=row.pk, taken_at=row.sandbox.created_at, is_proven=True)
+            for row in there
+        ],
+        keep_daily=plan.keep_daily,
+        keep_weekly=plan.keep_weekly,
+    )
+    assert {drill.outcome for drill in Drill.objects.select_related("sandbox")} == {
+        *("Passed", "Failed", "Old copy"),
+    }
+    assert of_sandboxes() == []
+    before, after = QualificationRun.objects.filter(profile="branchsubmit").order_by(
+        "created_at"
+    )
+    rate = next(
+        each for each in compared(before, after) if each.figure.code == "commit_rate"
+    )
+    assert rate.comparison.outcome == Outcome.BETTER
+
+
 def test_a_company_grows_where_it_is(company: Company) -> None:
     there = Workspace.objects.count()
     deepcopy(company).grow(to=there + 40)
@@ -144,3 +188,24 @@ def test_its_pages_open_for_whom_they_are(company: Company) -> None:
     for template in Template.objects.order_by("state", "pk").distinct("state"):
         page = browser.get(reverse("template-detail", args=[template.pk]))
         assert page.status_code == 200
+
+
+def test_pages_of_the_server_open_for_administrators(company: Company) -> None:
+    browser = Client()
+    browser.force_login(User.objects.get(username="admin"))
+    addresses = [
+        *map(reverse, ("checkpoint-list", "verification-list", "drill-list")),
+        *map(reverse, ("sandbox-list", "sandbox-setup", "qualification-list")),
+    ]
+    for kind, rows in (
+        (
+            "sandbox-detail",
+            Sandbox.with_retired.order_by("purpose").distinct("purpose"),
+        ),
+        ("verification-detail", Verification.objects.all()[:1]),
+        ("qualification-detail", QualificationRun.objects.all()),
+        ("qualification-report", QualificationRun.objects.all()),
+    ):
+        addresses += [reverse(kind, args=[row.pk]) for row in rows]
+    for address in addresses:
+        assert browser.get(address).status_code == 200, address

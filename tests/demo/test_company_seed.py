@@ -12,10 +12,13 @@ from provisioner.audit_log.models import Event
 from provisioner.demo import seed
 from provisioner.demo.company.company import Company
 from provisioner.demo.company.studio import CompanySize
+from provisioner.drills.models import Drill
 from provisioner.engine.models import Step
 from provisioner.insight.models import ProgramUse
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.probes.models import ProbeTime
+from provisioner.qualification.models import RunFigure
+from provisioner.recipes.models import Checkpoint
 from provisioner.server_log.models import LogSum
 from provisioner.workspaces.models import Workspace
 
@@ -47,6 +50,9 @@ def test_the_same_seed_and_moment_make_the_same_company() -> None:
                     list(MirroredSnapshot.objects.order_by("pk").values_list()),
                     list(Step.objects.order_by("pk").values_list()),
                     list(ProbeTime.objects.order_by("pk").values_list()),
+                    list(Checkpoint.objects.order_by("pk").values_list()),
+                    list(Drill.objects.order_by("pk").values_list()),
+                    list(RunFigure.objects.order_by("pk").values_list()),
                     list(ProgramUse.objects.order_by("pk").values_list()),
                     list(LogSum.objects.order_by(*SUM).values_list(*SUM, "lapse_ms")),
                     list(Event.objects.order_by("pk").values_list("at", "kind", "via")),

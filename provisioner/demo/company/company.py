@@ -16,12 +16,14 @@ from provisioner.demo.company.events import Log
 from provisioner.demo.company.fates import Fates
 from provisioner.demo.company.insight import watch
 from provisioner.demo.company.lives import Lives
+from provisioner.demo.company.measures import Measures
 from provisioner.demo.company.mirrors import Mirrors
 from provisioner.demo.company.office import Office
 from provisioner.demo.company.operations import Engine
 from provisioner.demo.company.owners import Owners
 from provisioner.demo.company.plans import plans
 from provisioner.demo.company.routing import route
+from provisioner.demo.company.sandboxes import Copies
 from provisioner.demo.company.server_log import list_clients, log_a_day
 from provisioner.demo.company.studio import SEED, CompanySize, Studio
 from provisioner.demo.company.telling import Telling
@@ -130,6 +132,15 @@ class Company:
         route(studio, places=self.places, people=self.people)
         watch(studio, places=self.places, people=self.people)
         list_clients(studio, places=self.places, people=self.people)
+        copies = Copies(
+            studio,
+            places=self.places,
+            people=self.people,
+            engine=self.engine,
+            log=log,
+        )
+        copies.happen()
+        Measures(copies).take(self.templates)
 
     def _measure(self, site: Site, there: list[Workspace]) -> None:
         templates = [each for each in self.templates if each.template.site == site]

@@ -47,7 +47,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--two-sites",
             action="store_true",
-            help="Mirror the template to a second site with an ONTAP of its own.",
+            help="Mirror the template, and replicate the server “production”, to a "
+            "second site with an ONTAP of its own.",
         )
         parser.add_argument(
             "--once", action="store_true", help="Make, check, retire, and stop."
@@ -128,12 +129,15 @@ class Command(BaseCommand):
         self.stdout.write(
             "  A second server, production, is there for sandboxes: alice may have "
             "one, admin several.\n"
+            "  admin makes its checkpoints and verifies its archives, too.\n"
         )
         if demo.has_two_sites:
             self.stdout.write(
                 f"  The template is mirrored to {seed.BANGALORE}: choose that site "
                 "for a workspace there.\n  Workspaces for development are copied to "
                 "the other site.\n"
+                f"  production is replicated to {seed.BANGALORE}, too: admin starts a "
+                "disaster drill of it.\n"
             )
         if os.geteuid() != 0:
             self.stdout.write(
