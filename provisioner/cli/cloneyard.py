@@ -23,7 +23,7 @@ exit codes:
   1  it failed at the server; standard error says why
   2  wrong usage
   3  refused: not possible now, or not allowed
-  4  no such workspace, template, snapshot, mirror or bisection
+  4  no such workspace, template, snapshot, mirror, sandbox or server
   5  the server cannot be reached, or is too busy
   6  not signed in
   7  still running after --timeout; the server continues
@@ -1699,7 +1699,7 @@ def dedupe_plan_row(plan: Json) -> list[Any]:
 def run_sandboxes(args: argparse.Namespace) -> None:
     """List sandboxes of Perforce servers: one's own, administrators all."""
     found = all_pages(server_of(args), "sandboxes", {"limit": 200})
-    heading = ["NAME", "COPY OF", "STATE", "P4PORT", "P4D", "OWNER", "ENDS"]
+    heading = ["NAME", "COPY OF", "STATE", "P4PORT", "P4D", "OWNER", "ENDS", "WHY"]
     show_rows(args, found, heading, sandbox_row, nothing="No sandboxes.")
 
 
@@ -1722,9 +1722,9 @@ def run_sandbox(args: argparse.Namespace) -> None:
         where = f"sandboxes/{sandbox['id']}"
     else:
         named = all_pages(server, "sandboxes", {"limit": 200})
-        found = next((each for each in named if each["name"] == args.name), None)
+        found = next((each for each in named if each["name"] == args.sandbox), None)
         if found is None:
-            sentence = f"There is no sandbox “{args.name}” for you to see."
+            sentence = f"There is no sandbox “{args.sandbox}” for you to see."
             raise Stop(NOT_FOUND, sentence)
         sandbox, where = found, f"sandboxes/{found['id']}"
     if args.what == "extend":
@@ -1734,7 +1734,7 @@ def run_sandbox(args: argparse.Namespace) -> None:
         body = {"without_host": args.without_host} if is_retirement else None
         operation = server.ask("POST", f"{where}/{args.what}", body=body)
         doing, done = SANDBOX_WORDS[args.what]
-        said = (f"{args.name} is", doing, done)
+        said = (f"{args.sandbox} is", doing, done)
         follow_operation(server, args, operation, said=said)
         return
     if args.what == "create" and args.wait is not False:
@@ -1758,7 +1758,7 @@ def create_sandbox(server: Server, args: argparse.Namespace) -> Json:
             USAGE, "“cloneyard sandbox create” needs --of, --version and --host."
         )
     body = {
-        "name": args.name,
+        "name": args.sandbox,
         "server": id_or_name(args.of),
         "host": id_or_name(args.host),
         "version": args.version,
@@ -1770,8 +1770,14 @@ def create_sandbox(server: Server, args: argparse.Namespace) -> Json:
     return server.ask("POST", "sandboxes", body=body, is_repeatable=False)
 
 
-def settle_sandbox(server: Server, sandbox: Json, *, timeout: float) -> Json:
-    """Wait until a sandbox is ready. Raises: Stop if it failed, or takes longer."""
+def settle_sandbox(
+    server: Server, sandbox: Json, *, timeout: float, is_recipe: bool = False
+) -> Json:
+    """Wait until a sandbox is ready, or the work that it is made for is done.
+
+    Raises: Stop if it failed, or takes longer.
+    """
+    expected = ("ready", "retiring", "retired") if is_recipe else ("ready",)
     line, ends = ProgressLine(), time.monotonic() + timeout
     try:
         while sandbox["state"] == "creating":
@@ -1782,7 +1788,7 @@ def settle_sandbox(server: Server, sandbox: Json, *, timeout: float) -> Json:
             sandbox = server.ask("GET", f"sandboxes/{sandbox['id']}")
     finally:
         line.clear()
-    if sandbox["state"] != "ready":
+    if sandbox["state"] not in expected:
         raise Stop(FAILED, sandbox["status_message"], sandbox)
     return sandbox
 
@@ -1796,6 +1802,493 @@ def print_sandbox(sandbox: Json) -> None:
     print_table(rows)
     for said in sandbox["defanged"]:
         print(plain(said))
+
+
+# --- checkpoints, verified archives and drills, for administrators
+
+
+PLAN_HEADING = ["SERVER", "PLAN", "WHEN", "HOST", "P4D", "LAST"]
+
+
+def run_checkpoint_plans(args: argparse.Namespace) -> None:
+    changes = {
+        "directory": args.directory,
+        "keep_daily": args.keep_daily,
+        "keep_weekly": args.keep_weekly,
+        "oldest_hours": args.oldest_hours,
+    }
+    list_or_save_plans(args, "checkpoint-plans", changes)
+
+
+def run_verification_plans(args: argparse.Namespace) -> None:
+    list_or_save_plans(args, "verification-plans", {"has_shelved": args.has_shelved})
+
+
+def run_drill_plans(args: argparse.Namespace) -> None:
+    pairs = [given.partition("=") for given in args.replica]
+    for source, _, replica in pairs:
+        if not (source and replica):
+            raise Stop(USAGE, "“--replica” takes VOLUME=REPLICA.")
+    replicas = {source: replica for source, _, replica in pairs} or None
+    changes = {"replicas": replicas, "oldest_hours": args.oldest_hours}
+    list_or_save_plans(args, "drill-plans", changes)
+
+
+def list_or_save_plans(args: argparse.Namespace, path: str, changes: Json) -> None:
+    """List the plans of servers, or change that of one.
+
+    Raises: Stop if there is no such server or plan, or the change is refused.
+    """
+    server = server_of(args)
+    changes = {
+        **{"host": None if args.host is None else id_or_name(args.host)},
+        **{"version": args.version, "cron": args.cron, "is_on": args.is_on, **changes},
+    }
+    body = {name: value for name, value in changes.items() if value is not None}
+    if not body:
+        plans = server.ask("GET", path)["results"]
+        if args.of is not None:
+            plans = [plan for plan in plans if plan["server"] == args.of]
+        show_rows(args, plans, PLAN_HEADING, plan_row, nothing="No plans.")
+        return
+    if args.of is None:
+        raise Stop(USAGE, "Name the server whose plan is changed.")
+    number = find_perforce_server(server, args.of)["id"]
+    plan = server.ask("PATCH", f"{path}/{number}", body=body)
+    show_rows(args, [plan], PLAN_HEADING, plan_row, nothing="")
+
+
+def find_perforce_server(server: Server, name: str) -> Json:
+    """Return a Perforce server by its name or ID. Raises: Stop if there is none."""
+    wanted = id_or_name(name)
+    for each in server.ask("GET", "perforce-servers")["results"]:
+        if wanted in (each["id"], each["name"]):
+            return dict(each)
+    raise Stop(NOT_FOUND, f"There is no Perforce server “{name}”.")
+
+
+def plan_row(plan: Json) -> list[Any]:
+    return [
+        *(plan["server"], "on" if plan["is_on"] else "off", f"{plan['cron']} UTC"),
+        *(plan["host"] or "-", plan["version"] or "-"),
+        ("failed: " if plan["has_failed"] else "") + (plan["status"] or "-"),
+    ]
+
+
+def of_server(found: list[Json], name: str | None) -> list[Json]:
+    return [each for each in found if name is None or each["server"] == name]
+
+
+def run_checkpoints(args: argparse.Namespace) -> None:
+    """List the checkpoints that are kept, or with --all those that were, too."""
+    query: Json = {"limit": 200}
+    if not args.all:
+        query["kept"] = "yes"
+    if args.of is not None:
+        query["server"] = args.of
+    found = all_pages(server_of(args), "checkpoints", query)
+    heading = ["SERVER", "AS OF", "CHANGE", "JOURNAL", "PROVEN", "HOST", "FILE"]
+    show_rows(
+        args, found, [*heading, "REMARK"], checkpoint_row, nothing="No checkpoints."
+    )
+
+
+def checkpoint_row(checkpoint: Json) -> list[Any]:
+    return [
+        *(checkpoint["server"], local_time(checkpoint["taken_at"])),
+        *(said_number(checkpoint["change"]), said_number(checkpoint["journal"])),
+        *("yes" if checkpoint["is_proven"] else "no", checkpoint["host"]),
+        checkpoint["path"],
+        checkpoint["removed_because"] or checkpoint["remark"],
+    ]
+
+
+def said_number(number: float | None, unit: str = "") -> str:
+    return "-" if number is None else f"{round(number, 3):.15g}{unit}"
+
+
+def run_checkpoint(args: argparse.Namespace) -> None:
+    """Make a checkpoint by the plan of a server; wait until it is kept.
+
+    Raises: Stop if it is refused, failed, or is not proven.
+    """
+    server = server_of(args)
+    body = {"server": id_or_name(args.of)}
+    asked = server.ask("POST", "checkpoints", body=body, is_repeatable=False)
+    if args.wait is False:
+        begun(args, asked, f"{asked['name']} makes a checkpoint of {asked['server']}.")
+        return
+    sandbox = settle_sandbox(server, asked, timeout=args.timeout, is_recipe=True)
+    query = {"server": sandbox["server"], "limit": 200}
+    made = newest_of(server, "checkpoints", query, sandbox)
+    if args.json:
+        print_json(made)
+    else:
+        stands = said_number(made["change"])
+        print(f"Kept on {made['host']} as {made['path']}, proven, at change {stands}.")
+
+
+def run_verifications(args: argparse.Namespace) -> None:
+    """List verifications of archives; with --id, what is lost and damaged in one."""
+    server = server_of(args)
+    if args.id is not None:
+        where = f"verifications/{args.id}/damaged"
+        damaged = all_pages(server, where, {"limit": 200})
+        heading = ["STATUS", "DEPOT", "CHANGE", "FILE"]
+        show_rows(args, damaged, heading, damaged_row, nothing="Nothing is damaged.")
+        return
+    found = of_server(all_pages(server, "verifications", {"limit": 200}), args.of)
+    heading = ["ID", "SERVER", "AS OF", "DAMAGED", "LOST", "SHELVED", "DEPOTS", "ENDED"]
+    show_rows(args, found, heading, verification_row, nothing="No verifications.")
+
+
+def damaged_row(damaged: Json) -> list[Any]:
+    is_shelved = damaged["revision"] is None
+    mark = f"@={damaged['change']}" if is_shelved else f"#{damaged['revision']}"
+    where = f"{damaged['path']}{mark}"
+    return [damaged["status"], damaged["depot"], damaged["change"], where]
+
+
+def verification_row(verification: Json) -> list[Any]:
+    depots = [each for each in verification["depots"] if not each["left_out"]]
+    return [
+        *(verification["id"], verification["server"]),
+        local_time(verification["taken_at"]),
+        *(verification["bad"], verification["missing"]),
+        *(verification["shelved_bad"] + verification["shelved_missing"], len(depots)),
+        local_time(verification["ended_at"]),
+    ]
+
+
+def run_verify(args: argparse.Namespace) -> None:
+    """Verify the archives of a server by its plan; wait for what it finds.
+
+    Raises: Stop if it is refused or failed, and if files are lost or damaged.
+    """
+    server = server_of(args)
+    body = {"server": id_or_name(args.of)}
+    asked = server.ask("POST", "verifications", body=body, is_repeatable=False)
+    if args.wait is False:
+        begun(args, asked, f"{asked['name']} verifies the archives.")
+        return
+    sandbox = settle_sandbox(server, asked, timeout=args.timeout, is_recipe=True)
+    found = newest_of(server, "verifications", {"limit": 200}, sandbox)
+    said = f"{found['bad']} damaged revisions, {found['missing']} lost."
+    shelved = found["shelved_bad"] + found["shelved_missing"]
+    if shelved:
+        said += f" {shelved} shelved files are damaged or lost."
+    if found["bad"] or found["missing"] or shelved:
+        more = f"“cloneyard verifications --id {found['id']}” lists them."
+        raise Stop(FAILED, f"{said} {more}", found)
+    if args.json:
+        print_json(found)
+    else:
+        print(said)
+
+
+def begun(args: argparse.Namespace, thing: Json, sentence: str) -> None:
+    """Print what was begun, for somebody who does not wait."""
+    if args.json:
+        print_json(thing)
+    else:
+        print(sentence)
+
+
+def newest_of(server: Server, path: str, query: Json, sandbox: Json) -> Json:
+    """Return what a sandbox left. Raises: Stop if it left nothing."""
+    for each in server.ask("GET", path, query=query)["results"]:
+        if each["sandbox"] == sandbox["name"]:
+            return dict(each)
+    raise Stop(FAILED, f"{sandbox['name']} was retired before its end.", sandbox)
+
+
+def run_drills(args: argparse.Namespace) -> None:
+    """List disaster drills, newest first."""
+    found = of_server(all_pages(server_of(args), "drills", {"limit": 200}), args.of)
+    heading = ["SERVER", "SITE", "BEGUN", "OUTCOME", "COPY OLD", "ANSWERED", "CHANGE"]
+    show_rows(
+        args, found, [*heading, "REMARK"], drill_row, nothing="No disaster drills."
+    )
+
+
+def drill_row(drill: Json) -> list[Any]:
+    return [
+        *(drill["server"], drill["site"], local_time(drill["requested_at"])),
+        *(drill["outcome"], said_number(drill["lost_seconds"], " s")),
+        *(said_number(drill["took_seconds"], " s"), said_number(drill["change"])),
+        drill["trouble"] or drill["finding"],
+    ]
+
+
+def run_drill(args: argparse.Namespace) -> None:
+    """Bring a server up at another site by its plan; wait for what comes of it.
+
+    Raises: Stop if it is refused or failed, and if the copy is too old.
+    """
+    server = server_of(args)
+    body = {"server": id_or_name(args.of)}
+    drill = server.ask("POST", "drills", body=body, is_repeatable=False)
+    line, ends = ProgressLine(), time.monotonic() + args.timeout
+    try:
+        while drill["outcome"] == "Running" and args.wait is not False:
+            if time.monotonic() > ends:
+                raise Stop(UNDER_WAY, f"{drill['sandbox']} is still running.", drill)
+            line.say(f"{drill['server']} is brought up at {drill['site']}")
+            time.sleep(POLL_EVERY_SECONDS)
+            drill = server.ask("GET", f"drills/{drill['id']}")
+    finally:
+        line.clear()
+    if drill["outcome"] not in ("Running", "Passed"):
+        said = drill["trouble"] or drill["finding"] or "The drill was stopped."
+        raise Stop(FAILED, said, drill)
+    if args.json:
+        print_json(drill)
+    elif drill["outcome"] == "Running":
+        print(f"{drill['sandbox']} is begun at {drill['site']}.")
+    else:
+        print(
+            f"{drill['server']} answered at {drill['site']} after "
+            f"{said_number(drill['took_seconds'])} s, at change "
+            f"{said_number(drill['change'])}; the copy was "
+            f"{said_number(drill['lost_seconds'])} s old."
+        )
+
+
+def add_recipe_commands(add: Any, asking: Parser) -> None:
+    """Add the commands of checkpoints, verifications, drills, and their plans."""
+    of_one, of_any = Parser(add_help=False), Parser(add_help=False)
+    of_one.add_argument("of", metavar="SERVER", type=word, help="a Perforce server")
+    of_any.add_argument(
+        "of", metavar="SERVER", nargs="?", type=word, help="a Perforce server"
+    )
+    planning = Parser(add_help=False, parents=[of_any])
+    switch = planning.add_mutually_exclusive_group()
+    for name, is_on in (("--on", True), ("--off", False)):
+        switch.add_argument(
+            *(name,),
+            dest="is_on",
+            action="store_const",
+            const=is_on,
+            help=f"switch the plan {name[2:]}",
+        )
+    planning.add_argument("--host", type=word, help="a host of sandboxes")
+    planning.add_argument("--version", metavar="RELEASE", type=word, help="of p4d")
+    planning.add_argument("--cron", help='when, in UTC, such as "30 2 * * *"')
+    aging = Parser(add_help=False)
+    aging.add_argument(
+        *("--oldest-hours",), metavar="N", type=int, help="older is told of"
+    )
+
+    kept = add("checkpoints", run_checkpoints, "list checkpoints that are kept", of_any)
+    kept.add_argument("--all", action="store_true", help="and those removed since")
+    make = "make a checkpoint of a server by its plan"
+    add("checkpoint", run_checkpoint, make, of_one, asking)
+    plans = add(
+        "checkpoint-plans",
+        run_checkpoint_plans,
+        "list plans of checkpoints, or change that of a server",
+        *(planning, aging),
+    )
+    plans.add_argument("--directory", type=word, help="where on the host they are kept")
+    for name in ("daily", "weekly"):
+        plans.add_argument(
+            *(f"--{name}",),
+            dest=f"keep_{name}",
+            metavar="N",
+            type=int,
+            help="how many are kept",
+        )
+    listing = add(
+        "verifications", run_verifications, "list verifications of archives", of_any
+    )
+    listing.add_argument("--id", type=int, help="list the lost and damaged of this one")
+    verify = "verify the archives of a server by its plan"
+    add("verify", run_verify, verify, of_one, asking)
+    verifying = add(
+        "verification-plans",
+        run_verification_plans,
+        "list plans of verifications, or change that of a server",
+        planning,
+    )
+    shelved = verifying.add_mutually_exclusive_group()
+    for option, has_shelved in (("--shelved", True), ("--no-shelved", False)):
+        shelved.add_argument(
+            *(option,),
+            dest="has_shelved",
+            action="store_const",
+            const=has_shelved,
+            help=f"verify {'' if has_shelved else 'no '}shelved files",
+        )
+    add("drills", run_drills, "list disaster drills", of_any)
+    add("drill", run_drill, "make a disaster drill by its plan", of_one, asking)
+    drill_plans = add(
+        "drill-plans",
+        run_drill_plans,
+        "list plans of disaster drills, or change that of a server",
+        *(planning, aging),
+    )
+    drill_plans.add_argument(
+        "--replica",
+        action="append",
+        default=[],
+        metavar="VOLUME=REPLICA",
+        help="what SnapMirror fills from a volume of the server; once for each",
+    )
+
+
+# --- qualification
+
+
+PROFILES = (
+    *("browse", "branchsubmit", "branchsubmit-edit", "sync"),
+    *("build-load", "rim", "deltas", "workspaces"),
+)
+RUN_NUMBERS = (
+    *("files", "size", "seed", "children", "hosts", "rounds"),
+    *("stagger_ms", "repeats"),
+)
+
+
+def run_qualifications(args: argparse.Namespace) -> None:
+    """List what was measured: one's own runs, administrators all."""
+    found = all_pages(server_of(args), "qualification-runs", {"limit": 200})
+    heading = ["ID", "PROFILE", "SERVER", "AT", "STATE", "BEGUN", "NOTE"]
+    show_rows(args, found, heading, run_row, nothing="Nothing was measured.")
+
+
+def run_row(run: Json) -> list[Any]:
+    return [
+        *(run["id"], run["profile"], run["server"]),
+        run["sandbox"] or run["template"] or "the server",
+        *(run["state"], local_time(run["created_at"]), run["note"]),
+    ]
+
+
+def run_qualification(args: argparse.Namespace) -> None:
+    """Measure, measure a baseline, show a run, or go on with one that failed.
+
+    Raises: Stop if it is refused, there is no such run, or it failed.
+    """
+    server = server_of(args)
+    if args.what in ("measure", "baseline"):
+        run = begin_run(server, args)
+    else:
+        if not args.subject.isdigit():
+            raise Stop(USAGE, f"“cloneyard qualification {args.what}” takes an ID.")
+        where = f"qualification-runs/{args.subject}"
+        if args.what == "retry":
+            run = server.ask("POST", f"{where}/retry")
+        else:
+            run = server.ask("GET", where)
+    waits = args.wait if args.what == "show" else args.wait is not False
+    if waits:
+        run = settle_run(server, run, timeout=args.timeout)
+    if args.json:
+        print_json(run)
+    else:
+        print_run(run)
+
+
+def begin_run(server: Server, args: argparse.Namespace) -> Json:
+    if args.subject not in PROFILES:
+        raise Stop(USAGE, f"Choose a profile: {', '.join(PROFILES)}.")
+    asked = {name: getattr(args, name) for name in RUN_NUMBERS}
+    asked.update(profile=args.subject, is_cold=args.cold or None, note=args.note)
+    rows = {"server": args.of, "sandbox": args.sandbox, "template": args.template}
+    if args.what == "baseline":
+        rows = {"server": args.of, "host": args.host}
+        asked.update(name=args.name, version=args.version, hours=args.hours)
+        if None in (args.of, args.host, args.name, args.version):
+            need = "--of, --name, --version and --host"
+            raise Stop(USAGE, f"“cloneyard qualification baseline” needs {need}.")
+    elif sum(row is not None for row in rows.values()) != 1:
+        raise Stop(USAGE, "Say what is measured: --sandbox, --of or --template.")
+    for name, row in rows.items():
+        asked[name] = None if row is None else id_or_name(row)
+    body = {name: value for name, value in asked.items() if value is not None}
+    path = "qualification-runs" + ("/baseline" if args.what == "baseline" else "")
+    return server.ask("POST", path, body=body, is_repeatable=False)
+
+
+def settle_run(server: Server, run: Json, *, timeout: float) -> Json:
+    """Wait until a run has ended. Raises: Stop if it failed, or takes longer."""
+    line, ends = ProgressLine(), time.monotonic() + timeout
+    try:
+        while run["state"] in ("waiting", "running"):
+            if time.monotonic() > ends:
+                raise Stop(UNDER_WAY, f"Run {run['id']} is still {run['state']}.", run)
+            line.say(f"Run {run['id']} is {run['state']}")
+            time.sleep(POLL_EVERY_SECONDS)
+            run = server.ask("GET", f"qualification-runs/{run['id']}")
+    finally:
+        line.clear()
+    if run["state"] != "done":
+        raise Stop(FAILED, run["status_message"], run)
+    return run
+
+
+def print_run(run: Json) -> None:
+    where = run["sandbox"] or run["template"] or "the server itself"
+    print(
+        f"Run {run['id']}: {plain(run['profile'])} of {plain(run['server'])}, ", end=""
+    )
+    print(f"{plain(where)}, {run['state']}. {plain(run['status_message'])}".rstrip())
+    figures = [
+        [each["title"], f"{said_number(each['average'])} {each['unit']}".rstrip()]
+        for each in run["figures"]
+    ]
+    if figures:
+        print_table([["FIGURE", "AVERAGE"], *figures])
+    phases = [
+        [
+            *(each["at_once"], each["phase"], each["number"]),
+            *(said_number(each["median"]), said_number(each["p95"])),
+        ]
+        for each in run["phases"]
+    ]
+    if phases:
+        print_table([["AT ONCE", "PHASE", "NUMBER", "MEDIAN s", "P95 s"], *phases])
+
+
+def add_qualification_commands(add: Any, asking: Parser) -> None:
+    add("qualifications", run_qualifications, "list what was measured")
+    run = add(
+        "qualification",
+        run_qualification,
+        "measure a sandbox, a scratch server or workspaces; show or retry a run",
+        asking,
+    )
+    run.add_argument(
+        "what",
+        choices=["measure", "baseline", "show", "retry"],
+        metavar="WHAT",
+        help="measure PROFILE, baseline PROFILE, show ID, retry ID",
+    )
+    run.add_argument(
+        "subject",
+        metavar="PROFILE|ID",
+        type=word,
+        help=f"one of {', '.join(PROFILES)}; or the ID of a run",
+    )
+    run.add_argument("--sandbox", type=word, help="measure: a sandbox that is ready")
+    run.add_argument(
+        *("--of",),
+        metavar="SERVER",
+        type=word,
+        help="measure: a scratch server; baseline: the server that is copied",
+    )
+    run.add_argument("--template", type=word, help="measure: its workspaces")
+    run.add_argument("--cold", action="store_true", help="with cold caches")
+    run.add_argument("--note", help="shown beside its figures")
+    for name in RUN_NUMBERS:
+        option = f"--{name.replace('_', '-')}"
+        run.add_argument(option, metavar="N", type=int, help="default: as usual")
+    run.add_argument("--name", type=word, help="baseline: of its sandbox")
+    run.add_argument("--version", metavar="RELEASE", type=word, help="baseline: of p4d")
+    run.add_argument("--host", type=word, help="baseline: where p4d runs")
+    run.add_argument(
+        "--hours", metavar="N", type=int, default=8, help="baseline: at most how long"
+    )
 
 
 def run_snapshot_policies(args: argparse.Namespace) -> None:
@@ -2098,11 +2591,17 @@ def next_positional(
     return positionals[count] if count < len(positionals) else None
 
 
+LISTED = {"of": "perforce-servers", "sandbox": "sandboxes", "host": "sandbox-hosts"}
+"""The lists of the server that name what an argument is, by its name."""
+
+
 def names_of(kind: str, rest: list[str]) -> list[str]:
     """Return the names of the server's rows of a kind; [] without an answer.
 
     Somebody waits for these while typing, so it asks once and not for long.
     """
+    if kind == "subject" and rest[0] in ("measure", "baseline"):
+        return list(PROFILES)
     if kind == "what" and not rest:  # of “bisect”
         return [*names_of("template", rest), *sorted(VERDICTS), "show", "stop"]
     try:
@@ -2122,6 +2621,8 @@ def names_of(kind: str, rest: list[str]) -> list[str]:
             )
         if kind == "site":
             return [each["name"] for each in sites_of_templates(server)]
+        if kind in LISTED:
+            return names(server.ask("GET", LISTED[kind]))
     except Stop:
         pass
     return []
@@ -2447,7 +2948,7 @@ def make_parser() -> Parser:
         metavar="WHAT",
         help="create, show, extend, start (again), retry, retire",
     )
-    sandbox.add_argument("name", type=word, help="its name")
+    sandbox.add_argument("sandbox", metavar="NAME", type=word, help="its name")
     sandbox.add_argument(
         "--of", metavar="SERVER", type=word, help="what it is a copy of"
     )
@@ -2467,6 +2968,8 @@ def make_parser() -> Parser:
         action="store_true",
         help="retire: do not wait for a host that does not answer",
     )
+    add_recipe_commands(add, asking)
+    add_qualification_commands(add, asking)
     policies = add(
         "snapshot-policies",
         run_snapshot_policies,

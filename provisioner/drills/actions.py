@@ -17,7 +17,7 @@ from provisioner.drills import refusals
 from provisioner.drills.models import Drill, DrillPlan, DrillVolume
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
-from provisioner.lib.times import rough_text
+from provisioner.lib.times import duration_text, rough_text
 from provisioner.notify.actions.administrators import administrators_tell
 from provisioner.sandboxes.actions.creating import Replicas
 from provisioner.sandboxes.actions.describing import volumes_of
@@ -163,7 +163,7 @@ def drill_passed(sandbox: Sandbox) -> None:
     stands = "" if drill.change is None else f" at change {drill.change}"
     message = (
         f"It answered at {sandbox.site.name} after "
-        f"{rough_text(drill.took.total_seconds())}, {said_lost} behind{stands}. "
+        f"{duration_text(drill.took.total_seconds())}, {said_lost} behind{stands}. "
         f"{drill.finding}"
     ).strip()
     server = sandbox.perforce_server

@@ -6,8 +6,6 @@ import datetime as dt
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Sum, Value
-from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from provisioner.accounts import permissions
@@ -16,7 +14,7 @@ from provisioner.audit_log.actions import record_event
 from provisioner.notify.actions.administrators import administrators_tell
 from provisioner.recipes import refusals
 from provisioner.recipes.models import CheckpointPlan, Verification, VerificationPlan
-from provisioner.recipes.queries import checkpoint_plan_of
+from provisioner.recipes.queries import COUNTED, checkpoint_plan_of, verification_of
 from provisioner.sandboxes.actions.plans import plan_make, plan_note, plan_save
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sandboxes.queries import plan_of
@@ -52,8 +50,8 @@ def verification_plan_save(
 ) -> VerificationPlan:
     """Say where and when the archives of a server are verified.
 
-    `settings` are the columns `host`, `version`, `cron` and `is_on`; those left out
-    stay.
+    `settings` are the columns `host`, `version`, `cron`, `has_shelved` and `is_on`;
+    those left out stay.
 
     Raises: NotAllowed, InvalidRequest, PlanIncomplete.
     """
@@ -156,17 +154,9 @@ def note_checkpoint_late(plan: CheckpointPlan, *, now: dt.datetime) -> bool:
 @transaction.atomic
 def note_verified(sandbox: Sandbox) -> None:
     """Note what a verification found, and tell administrators of damage."""
-    verification = Verification.objects.get(sandbox=sandbox)
-    found = verification.depots.filter(left_out="").aggregate(
-        number=Count("pk"),
-        bad=Coalesce(Sum("bad"), Value(0)),
-        lost=Coalesce(Sum("missing"), Value(0)),
-    )
-    depots = "1 depot" if found["number"] == 1 else f"{found['number']} depots"
-    message = (
-        f"Verified {depots} of a copy: {found['bad']:,} damaged revisions, "
-        f"{found['lost']:,} lost."
-    )
+    verification = verification_of(sandbox)
+    assert verification is not None  # the step before has written it
+    message = verified_text(verification)
     server = sandbox.perforce_server
     plan_note(
         VerificationPlan,
@@ -175,13 +165,30 @@ def note_verified(sandbox: Sandbox) -> None:
         message=message,
         has_failed=False,
     )
-    if found["bad"] or found["lost"]:
+    if any(getattr(verification, name) for name in COUNTED):
         administrators_tell(
             server,
             title=f"Archives of {server.name} are damaged",
             sentence=message,
             path=reverse("verification-detail", args=[verification.pk]),
         )
+
+
+def verified_text(verification: Verification) -> str:
+    """Return what a verification, with its sums, found."""
+    found = vars(verification)
+    number = found["number"]
+    depots = "1 depot" if number == 1 else f"{number} depots"
+    said = (
+        f"Verified {depots} of a copy: {found['bad']:,} damaged revisions, "
+        f"{found['missing']:,} lost."
+    )
+    if found["shelved"]:
+        said += (
+            f" Of shelved files {found['shelved_bad']:,} are damaged, "
+            f"{found['shelved_missing']:,} lost."
+        )
+    return said
 
 
 @transaction.atomic

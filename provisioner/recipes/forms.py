@@ -12,7 +12,13 @@ from provisioner.web.forms import CodeInput
 
 
 class VerificationPlanForm(PlanForm):
-    """Where and when archives are verified."""
+    """Where and when archives are verified, and whether shelved files are, too."""
+
+    has_shelved = forms.BooleanField(
+        required=False,
+        label="Shelved files, too",
+        help_text="p4 verify -S, after the revisions of each depot.",
+    )
 
 
 class CheckpointPlanForm(PlanForm):
@@ -73,4 +79,13 @@ class DamagedFilterForm(FilterForm):
     q = forms.CharField(required=False, max_length=100, label="Path")
     status = forms.ChoiceField(
         required=False, choices=[("", "Lost and damaged"), *DamagedFile.Status.choices]
+    )
+    kind = forms.ChoiceField(
+        required=False,
+        label="Kind",
+        choices=[
+            ("", "Revisions and shelved files"),
+            ("revisions", "Revisions"),
+            ("shelved", "Shelved files"),
+        ],
     )

@@ -12,10 +12,10 @@ from provisioner.recipes.forms import (
 from provisioner.recipes.models import Checkpoint, DamagedFile, Verification
 from provisioner.recipes.queries import (
     checkpoints_matching,
-    damaged_in,
+    damaged_matching,
     verifications_matching,
 )
-from provisioner.web.lists.listing import Chip, Column, Listing, searched
+from provisioner.web.lists.listing import Chip, Column, Listing
 
 _SERVER = "sandbox.perforce_server.name"
 
@@ -68,6 +68,13 @@ VERIFICATIONS = Listing[Verification](
         Column("depots", "Depots", "number", is_number=True),
         Column("bad", "Damaged", "bad", "bad", is_number=True),
         Column("missing", "Lost", "missing", "missing", is_number=True),
+        Column(
+            "shelved_found",
+            "Shelved",
+            lambda row: row.shelved_found if row.shelved else None,
+            "shelved_found",
+            is_number=True,
+        ),
         Column("seconds", "Read in", "seconds", is_number=True),
         Column("ended_at", "", "ended_at", goes_with="seconds"),
     ),
@@ -85,8 +92,8 @@ def damaged_of(verification: Verification) -> Listing[DamagedFile]:
     """Return the list of the damaged files of a verification."""
     return Listing[DamagedFile](
         name="damaged-files",
-        one="revision",
-        many="revisions",
+        one="file",
+        many="files",
         columns=(
             Column("path", "File", "path", "path"),
             Column("revision", "Revision", "revision", is_number=True),
@@ -95,7 +102,7 @@ def damaged_of(verification: Verification) -> Listing[DamagedFile]:
             Column("depot", "Depot", "depot.name", "depot__name"),
         ),
         cells="recipes/_damaged_cells.html",
-        matching=searched(partial(damaged_in, verification), "path"),
+        matching=partial(damaged_matching, verification),
         usual="path",
         form=DamagedFilterForm,
         quiet_below=10,

@@ -57,9 +57,14 @@ class CheckpointPlan(SandboxPlan):
 
 
 class VerificationPlan(SandboxPlan):
-    """When the archives of a server are verified."""
+    """When the archives of a server are verified, and whether shelved files are, too.
+
+    A verification without a plan goes by what the plan of its server says.
+    """
 
     PURPOSE = Sandbox.Purpose.VERIFY
+
+    has_shelved = models.BooleanField(default=False)
 
     cron = models.CharField(max_length=schedules.LONGEST, default=WEEKLY)
 
@@ -142,7 +147,7 @@ class VerifiedDepot(models.Model):
     """A depot of a verification: what is lost or damaged in it, and how long it took.
 
     `seconds` is None before its end, and for one that is left out: then `left_out` says
-    why.
+    why. Shelved files count apart; `shelved_seconds` is None if they were not read.
     """
 
     verification = models.ForeignKey(
@@ -153,6 +158,9 @@ class VerifiedDepot(models.Model):
     seconds = models.FloatField(null=True)
     bad = models.BigIntegerField(default=0)
     missing = models.BigIntegerField(default=0)
+    shelved_seconds = models.FloatField(null=True)
+    shelved_bad = models.BigIntegerField(default=0)
+    shelved_missing = models.BigIntegerField(default=0)
     left_out = models.CharField(max_length=200, blank=True)
 
     class Meta:
@@ -165,6 +173,11 @@ class VerifiedDepot(models.Model):
                 name="verified_depot_is_verified_or_left_out",
                 condition=Q(left_out="") | Q(seconds__isnull=True, bad=0, missing=0),
             ),
+            models.CheckConstraint(
+                name="verified_depot_shelved_after_revisions",
+                condition=Q(seconds__isnull=False)
+                | Q(shelved_seconds__isnull=True, shelved_bad=0, shelved_missing=0),
+            ),
         )
 
     def __str__(self) -> str:
@@ -172,16 +185,20 @@ class VerifiedDepot(models.Model):
 
     @property
     def damaged_number(self) -> int:
-        return self.bad + self.missing
+        return self.bad + self.missing + self.shelved_bad + self.shelved_missing
 
     @property
     def listed(self) -> int:
-        """How many of its damaged revisions are listed."""
-        return min(self.damaged_number, MOST_LISTED)
+        """How many of its damaged revisions and shelved files are listed."""
+        shelved = self.shelved_bad + self.shelved_missing
+        return min(self.bad + self.missing, MOST_LISTED) + min(shelved, MOST_LISTED)
 
 
 class DamagedFile(models.Model):
-    """A revision whose content is lost, or is not what was submitted."""
+    """A revision whose content is lost, or is not what was submitted.
+
+    `revision` None: a file that is shelved in `change`.
+    """
 
     class Status(models.TextChoices):
         BAD = "bad", "Damaged"
@@ -191,7 +208,7 @@ class DamagedFile(models.Model):
         VerifiedDepot, on_delete=models.CASCADE, related_name="damaged"
     )
     path = NameField()
-    revision = models.PositiveIntegerField()
+    revision = models.PositiveIntegerField(null=True)
     change = models.BigIntegerField()
     status = models.CharField(max_length=8, choices=Status)
 
@@ -199,4 +216,6 @@ class DamagedFile(models.Model):
         ordering = ("pk",)
 
     def __str__(self) -> str:
+        if self.revision is None:
+            return f"{self.path}@={self.change}"
         return f"{self.path}#{self.revision}"

@@ -83,9 +83,12 @@ def results_of(server: PerforceServer) -> ServerResults:
 
 
 def _sum_of_depots(name: str) -> Subquery:
+    """Return what was counted of revisions and of shelved files."""
     depots = VerifiedDepot.objects.filter(verification__sandbox=OuterRef("pk"))
     by_verification = depots.order_by().values("verification")
-    return Subquery(by_verification.annotate(sum=Sum(name)).values("sum"))
+    return Subquery(
+        by_verification.annotate(sum=Sum(F(name) + F(f"shelved_{name}"))).values("sum")
+    )
 
 
 def result_of(sandbox: Sandbox) -> dict[str, Checkpoint | Verification | None]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import reduce
+from operator import or_
 
 from django.db.models import (
     BigIntegerField,
     Count,
+    F,
     OuterRef,
     Q,
     QuerySet,
@@ -29,6 +32,14 @@ from provisioner.recipes.models import (
 from provisioner.sandboxes.models import Sandbox, SandboxHost
 from provisioner.sandboxes.queries import is_visible, plan_of
 from provisioner.sites.models import PerforceServer
+
+COUNTED = ("bad", "missing", "shelved_bad", "shelved_missing")
+"""What is counted of each depot."""
+
+
+def _any_of(prefix: str) -> Q:
+    """Return the condition that something is lost or damaged."""
+    return reduce(or_, (Q(**{f"{prefix}{name}__gt": 0}) for name in COUNTED))
 
 
 def checkpoints(user: User) -> QuerySet[Checkpoint]:
@@ -106,13 +117,20 @@ def verification_of(sandbox: Sandbox) -> Verification | None:
 
 
 def with_sums(rows: QuerySet[Verification]) -> QuerySet[Verification]:
-    """Add the sums of depots: `bad`, `missing`, `seconds`, and their `number`."""
+    """Add the sums of depots: what `COUNTED` says, `seconds`, and their `number`.
+
+    `shelved` is of how many shelved files were read, `shelved_found` what was found.
+    """
+    sums = {
+        name: Coalesce(Sum(f"depots__{name}"), Value(0), output_field=BigIntegerField())
+        for name in COUNTED
+    }
     return rows.select_related("sandbox__perforce_server", "sandbox__owner").annotate(
-        bad=Coalesce(Sum("depots__bad"), Value(0), output_field=BigIntegerField()),
-        missing=Coalesce(
-            Sum("depots__missing"), Value(0), output_field=BigIntegerField()
-        ),
-        seconds=Sum("depots__seconds"),
+        **sums,
+        shelved=Count("depots", Q(depots__shelved_seconds__isnull=False)),
+        shelved_found=F("shelved_bad") + F("shelved_missing"),
+        seconds=Sum("depots__seconds")
+        + Coalesce(Sum("depots__shelved_seconds"), Value(0.0)),
         number=Count("depots", Q(depots__left_out="")),
     )
 
@@ -127,7 +145,7 @@ def verifications_matching(
         "sandbox__perforce_server__name",
         "sandbox__name",
     )
-    found = Q(bad__gt=0) | Q(missing__gt=0)
+    found = _any_of("")
     if damage:
         rows = rows.filter(found if damage == "yes" else ~found)
     return rows
@@ -140,6 +158,21 @@ def damaged_in(verification: Verification, user: User) -> QuerySet[DamagedFile]:
     return rows.select_related("depot")
 
 
+def damaged_matching(
+    verification: Verification,
+    user: User,
+    *,
+    text: str = "",
+    kind: str = "",
+    status: str = "",
+) -> QuerySet[DamagedFile]:
+    """Return the damaged files of a filter: `kind` is "revisions" or "shelved"."""
+    rows = with_words(damaged_in(verification, user), text, "path")
+    if kind:
+        rows = rows.filter(revision__isnull=kind == "shelved")
+    return rows.filter(status=status) if status else rows
+
+
 def servers_with_damage() -> int:
     """Return of how many servers the newest whole verification found damage."""
     newest = (
@@ -147,6 +180,6 @@ def servers_with_damage() -> int:
         .order_by("sandbox__perforce_server", "-ended_at")
         .distinct("sandbox__perforce_server")
     )
-    found = Q(depots__bad__gt=0) | Q(depots__missing__gt=0)
+    found = _any_of("depots__")
     rows = Verification.objects.filter(found, pk__in=newest.values("pk"))
     return rows.order_by().distinct().count()

@@ -107,6 +107,7 @@ class Commands:
         self.run("filelog", "//ws/a")
         self.run("where", "//depot/a")
         self.run("verify", "-z", "//depot/...")
+        self.run("verify", "-S", "-q", "//depot/...")
         self.run("sync", "-f", "//ws/a#have")
         (self._root / "b").unlink()
         (self._root / "new").write_text("new\n")

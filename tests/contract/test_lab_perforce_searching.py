@@ -13,6 +13,7 @@ from tests.support.lab_perforce import (
     Workspace,
     lab_server,
     refused,
+    shelved,
     warned,
     workspace,
 )
@@ -161,6 +162,24 @@ def test_content_is_held_against_its_digest(ws: Workspace, server: LabServer) ->
     ]
 
 
+def test_shelved_content_is_verified_apart(ws: Workspace, server: LabServer) -> None:
+    change = shelved(ws.p4, ws.write("a", "shelved\n"))
+    [found] = ws.p4.run("verify", "-S", f"//depot/...@={change}")
+    assert (found["change"], "status" in found) == (change, False)
+    assert ws.p4.run("verify", "-S", "-q", "//depot/...") == []
+
+    path = server.root / "content" / found["digest"][:2] / found["digest"]
+    path.unlink()
+
+    of_it = [found["depotFile"], change, "MISSING!"]
+    [lost] = ws.p4.run("verify", "-S", "-q", "-b0", "//depot/...")
+    assert [lost["depotFile"], lost["change"], lost["status"]] == of_it
+    assert ws.p4.run("verify", "-q", "-z", "//depot/...@>1") == []
+    assert refused(ws.p4, "verify", "-S", "-z", "//depot/...") == 7198
+    ws.p4.run("shelve", "-d", "-c", change)
+    assert warned(ws.p4, "verify", "-S", "-q", "//depot/...") == [6519]
+
+
 def test_content_is_verified_by_administrators(
     ws: Workspace, server: LabServer
 ) -> None:
@@ -180,7 +199,7 @@ def test_content_is_verified_by_administrators(
 
 def test_help_names_the_commands_of_the_lab(ws: Workspace) -> None:
     assert "annotate" in ws.p4.run("help")[0]
-    assert "p4 verify [-q -s -z]" in ws.p4.run("help", "verify")[0]
+    assert "p4 verify [-q -s -z | -S -q]" in ws.p4.run("help", "verify")[0]
     assert refused(ws.p4, "help", "nosuchcommand") == 10241
 
 

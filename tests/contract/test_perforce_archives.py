@@ -18,7 +18,13 @@ from provisioner.gateways.perforce.types import (
     PerforceAccount,
 )
 from provisioner.lib.refusals import StepCutShort
-from tests.support.lab_perforce import LabServer, Workspace, lab_server, workspace
+from tests.support.lab_perforce import (
+    LabServer,
+    Workspace,
+    lab_server,
+    shelved,
+    workspace,
+)
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 
@@ -76,6 +82,33 @@ def test_lost_and_damaged_revisions_are_found(
     ]
     assert {each.change for each in found} == {1}
     assert {(each.action, each.type) for each in found} == {("add", "text")}
+
+
+def test_shelved_files_are_read_apart(
+    ws: Workspace, server: LabServer, account: PerforceAccount
+) -> None:
+    archives = registry.perforce_as(account).archives
+    found: list[DamagedRevision] = []
+    archives.verify_shelved("depot", found=found.append)
+    assert found == [], "without a shelf nothing is found"
+    change = shelved(ws.p4, ws.write("whole", "on a shelf\n"))
+    [record] = ws.p4.run("verify", "-S", "//depot/...")
+    archives.verify_shelved("depot", found=found.append)
+    assert found == []
+
+    content_of(server, record["digest"]).unlink()
+
+    archives.verify_shelved("depot", found=found.append)
+    assert found == [
+        DamagedRevision(
+            path=f"{ws.depot}/whole",
+            revision=None,
+            change=int(change),
+            action="edit",
+            type="text",
+            status="MISSING",
+        )
+    ]
 
 
 def test_a_server_that_answers_in_messages_is_understood(

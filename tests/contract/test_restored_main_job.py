@@ -9,11 +9,8 @@ Ours is small and made here. A real one is tried, too, where it is named:
 
 from __future__ import annotations
 
-import os
-import tarfile
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,75 +22,16 @@ from provisioner.demo import depot
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsubmitted, Workspace
-from tests.support.checkpoints import rev
+from tests.support.checkpoints import CHECKPOINTS, Real
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab, running_lab
-from tests.support.rcs_archives import archive
 from tests.support.requests import workspace_create
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(300, method="thread"),
 ]
-
-PROGRAM = [b"int main(void) { return 1; }\n", b"int main(void) { return 0; }\n"]
-MAKEFILE = b"program: main.c\n\tcc -o program main.c\n"
-
-
-@dataclass(frozen=True)
-class Real:
-    """A checkpoint, the depots that belong to it, what to map of it and to build."""
-
-    checkpoint: Path
-    depots: Path
-    view: str
-    build: str
-
-
-def ours(folder: Path) -> Real:
-    """Make a checkpoint of a C program, and its archives."""
-    rows = [
-        "@nx@ 0 1499683054 @43@ 2 0 0 0 0 @/root@ @journal@ @@ @@ @@ ",
-        "@pv@ 1 @db.counters@ @change@ @2@ ",
-        "@pv@ 7 @db.domain@ @depot@ 100 @@ @@ @@ @@ @@ 10 10 0 @Depot@ @@ @@ 0 ",
-        "@pv@ 1 @db.depot@ @depot@ 0 @@ @depot/...@ ",
-        "@pv@ 5 @db.protect@ 0 0 @*@ @*@ 63 0 @//...@ @@ 10 ",
-        *(rev("//depot/src/main.c", n, PROGRAM[n - 1], action=n - 1) for n in (1, 2)),
-        rev("//depot/src/Makefile", 1, MAKEFILE),
-        *(
-            f"@pv@ 4 @db.change@ {n} {n} @old@ @anna@ 1000 1 @short@ @//...@ @@ @@ 0 "
-            for n in (1, 2)
-        ),
-        *(f"@pv@ 0 @db.desc@ {n} @Change {n}@ " for n in (1, 2)),
-        "@ex@ 15727 1499683054",
-    ]
-    (folder / "checkpoint").write_text("\n".join([*rows, ""]))
-    source = folder / "tree" / "depot" / "src"
-    source.mkdir(parents=True)
-    (source / "main.c,v").write_bytes(archive(PROGRAM))
-    (source / "Makefile,v").write_bytes(archive([MAKEFILE]))
-    with tarfile.open(folder / "depots.tar", "w") as tar:
-        tar.add(folder / "tree" / "depot", arcname="depot")
-    return Real(
-        checkpoint=folder / "checkpoint",
-        depots=folder / "depots.tar",
-        view="//depot/src/...",
-        build="make && ./program",
-    )
-
-
-def given(folder: Path) -> Real:
-    """Return the checkpoint that the environment names."""
-    return Real(
-        checkpoint=Path(os.environ["LAB_CHECKPOINT"]),
-        depots=Path(os.environ["LAB_CHECKPOINT_DEPOTS"]),
-        view=os.environ["LAB_CHECKPOINT_VIEW"],
-        build=os.environ["LAB_CHECKPOINT_BUILD"],
-    )
-
-
-CHECKPOINTS = [ours, *([given] if "LAB_CHECKPOINT" in os.environ else [])]
 
 
 @pytest.fixture(scope="module", params=CHECKPOINTS, ids=lambda make: make.__name__)

@@ -13,6 +13,7 @@ from provisioner.engine import states
 from provisioner.engine.models import Step
 from provisioner.engine.starting import start_operation
 from provisioner.gateways.perforce.types import DamagedRevision
+from provisioner.recipes.actions import verification_plan_save
 from provisioner.recipes.models import (
     MOST_LISTED,
     DamagedFile,
@@ -27,6 +28,7 @@ from provisioner.sandboxes.steps.run import SandboxRun
 from provisioner.sites.models import PerforceServer
 from tests.support.factories import SandboxFactory
 from tests.support.jobs import settle
+from tests.support.lab_perforce import shelved
 from tests.support.sandboxes import SandboxScene, admin_user_row, sandbox_scene
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.integration]
@@ -92,6 +94,91 @@ def test_what_is_lost_or_damaged_is_found_and_outlives_the_sandbox(
     assert "//depot/two.txt" in body
     assert "1 damaged, 1 lost" in client.get(f"/sandboxes/{sandbox.pk}/").text
     assert "1 damaged, 1 lost" in client.get(f"/perforce/{scene.server.pk}/").text
+
+
+def test_shelved_files_are_read_where_the_plan_says_so(
+    sandbox_scene: SandboxScene, client: Client
+) -> None:
+    scene = sandbox_scene
+    p4 = scene.connected(scene.server.p4port)
+    root = scene.scratch / "shelving"
+    root.mkdir()
+    form = p4.fetch_client("shelving")
+    form["Root"], form["View"] = str(root), ["//depot/... //shelving/..."]
+    p4.save_client(form)
+    p4.client, p4.cwd = "shelving", str(root)
+    p4.run("sync", "-q")
+    two = root / "two.txt"
+    two.chmod(0o644)
+    two.write_text("on a shelf\n")
+    change = int(shelved(p4, two))
+    [found] = p4.run("verify", "-S", "//depot/...")
+    p4.disconnect()
+    places = scene.site.path_of("/prod_depot") / "content"
+    (places / found["digest"][:2] / found["digest"]).unlink()
+    assert verify(scene, "without").state == Sandbox.State.RETIRED
+    assert (DamagedFile.objects.count(), servers_with_damage()) == (0, 0)
+    verification_plan_save(
+        by=scene.by,
+        server=scene.server,
+        host=scene.host,
+        version=scene.version,
+        has_shelved=True,
+    )
+
+    sandbox = verify(scene)
+
+    assert sandbox.state == Sandbox.State.RETIRED, sandbox.status_message
+    lost = DamagedFile.objects.get()
+    assert str(lost) == f"//depot/two.txt@={change}"
+    row = VerifiedDepot.objects.get(verification__sandbox=sandbox, name="depot")
+    assert (row.bad, row.missing, row.shelved_bad, row.shelved_missing) == (0, 0, 0, 1)
+    assert servers_with_damage() == 1
+    said = Event.objects.filter(kind="archives_verified").latest("pk").message
+    assert "0 lost. Of shelved files 0 are damaged, 1 lost." in said
+    client.force_login(scene.by)
+    page = client.get(f"/verifications/{row.verification_id}/?kind=shelved").text
+    assert "//depot/two.txt" in page
+    page = client.get(f"/verifications/{row.verification_id}/?kind=revisions").text
+    assert "//depot/two.txt" not in page
+    assert (
+        "of shelved files 0 damaged, 1 lost"
+        in client.get(f"/sandboxes/{sandbox.pk}/").text
+    )
+
+
+def test_shelved_files_of_a_depot_are_read_again_after_an_interruption(
+    sandbox_scene: SandboxScene,
+) -> None:
+    scene = sandbox_scene
+    verification_plan_save(
+        by=scene.by,
+        server=scene.server,
+        host=scene.host,
+        version=scene.version,
+        has_shelved=True,
+    )
+    sandbox = scene.create(purpose=Sandbox.Purpose.VERIFY)
+    half = VerifiedDepot.objects.create(
+        verification=Verification.objects.create(sandbox=sandbox),
+        name="depot",
+        kind="local",
+        bad=1,
+        seconds=1.0,
+        shelved_bad=7,
+    )
+    for path, revision in (("//depot/one", 1), ("//depot/stale", None)):
+        DamagedFile.objects.create(
+            depot=half, path=path, revision=revision, change=1, status="bad"
+        )
+
+    settle(sandbox)
+
+    assert sandbox.state == Sandbox.State.RETIRED, sandbox.status_message
+    half.refresh_from_db()
+    assert (half.bad, half.seconds, half.shelved_bad) == (1, 1.0, 0)
+    assert half.shelved_seconds is not None
+    assert [str(each) for each in DamagedFile.objects.all()] == ["//depot/one#1"]
 
 
 @pytest.mark.parametrize("was_done", [True, False])

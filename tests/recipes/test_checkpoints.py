@@ -64,34 +64,11 @@ def make(scene: SandboxScene, **given: Any) -> Sandbox:
     return settle(checkpoint_make(by=scene.by, server=scene.server, **given))
 
 
-def facts(scene: SandboxScene, port: str) -> dict[str, Any]:
-    """Return what a server knows of changes, people, have lists and digests."""
-    p4 = scene.connected(port)
-    try:
-        clients = [each["client"] for each in p4.run("clients")]
-        return {
-            # A restore at the lab ends each description with a line end.
-            "changes": [
-                {**each, "desc": each["desc"].rstrip("\n")}
-                for each in p4.run("changes", "-l")
-            ],
-            "users": sorted(each["User"] for each in p4.run("users", "-a")),
-            "have": {name: p4.run("have", f"//{name}/...") for name in clients if name},
-            "digests": {
-                (each["depotFile"], each["rev"]): each["digest"]
-                for each in p4.run("verify", "//depot/...")
-            },
-            "triggers": p4.run("triggers", "-o"),
-        }
-    finally:
-        p4.disconnect()
-
-
 def test_a_checkpoint_restored_elsewhere_has_what_the_original_had(
     sandbox_scene: SandboxScene, place: Path
 ) -> None:
     scene = sandbox_scene
-    before = facts(scene, scene.server.p4port)
+    before = scene.facts(scene.server.p4port)
 
     sandbox = make(scene)
 
@@ -119,7 +96,7 @@ def test_a_checkpoint_restored_elsewhere_has_what_the_original_had(
     port = f"127.0.0.1:{free_port()}"
     restored.start(port)
     # What stops the original in the end stops this one, too: both have its tag.
-    assert facts(scene, port) == before
+    assert scene.facts(port) == before
     assert before["triggers"] != [{}]
     assert any(before["have"].values())
 

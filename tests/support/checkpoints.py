@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import os
 import subprocess
 import sys
+import tarfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.support.rcs_archives import archive
 
+PROGRAM = [b"int main(void) { return 1; }\n", b"int main(void) { return 0; }\n"]
+MAKEFILE = b"program: main.c\n\tcc -o program main.c\n"
 TEXTS = [b"one\n", b"one\ntwo @ $Id$\n", b"three\n"]
 
 
@@ -102,3 +107,58 @@ def restore(root: Path, path: Path, *options: str) -> subprocess.CompletedProces
         timeout=60,
         cwd=Path(__file__).parents[2],
     )
+
+
+@dataclass(frozen=True)
+class Real:
+    """A checkpoint, the depots that belong to it, what to map of it and to build."""
+
+    checkpoint: Path
+    depots: Path
+    view: str
+    build: str
+
+
+def ours(folder: Path) -> Real:
+    """Make a checkpoint of a C program, and its archives."""
+    rows = [
+        "@nx@ 0 1499683054 @43@ 2 0 0 0 0 @/root@ @journal@ @@ @@ @@ ",
+        "@pv@ 1 @db.counters@ @change@ @2@ ",
+        "@pv@ 7 @db.domain@ @depot@ 100 @@ @@ @@ @@ @@ 10 10 0 @Depot@ @@ @@ 0 ",
+        "@pv@ 1 @db.depot@ @depot@ 0 @@ @depot/...@ ",
+        "@pv@ 5 @db.protect@ 0 0 @*@ @*@ 63 0 @//...@ @@ 10 ",
+        *(rev("//depot/src/main.c", n, PROGRAM[n - 1], action=n - 1) for n in (1, 2)),
+        rev("//depot/src/Makefile", 1, MAKEFILE),
+        *(
+            f"@pv@ 4 @db.change@ {n} {n} @old@ @anna@ 1000 1 @short@ @//...@ @@ @@ 0 "
+            for n in (1, 2)
+        ),
+        *(f"@pv@ 0 @db.desc@ {n} @Change {n}@ " for n in (1, 2)),
+        "@ex@ 15727 1499683054",
+    ]
+    (folder / "checkpoint").write_text("\n".join([*rows, ""]))
+    source = folder / "tree" / "depot" / "src"
+    source.mkdir(parents=True)
+    (source / "main.c,v").write_bytes(archive(PROGRAM))
+    (source / "Makefile,v").write_bytes(archive([MAKEFILE]))
+    with tarfile.open(folder / "depots.tar", "w") as tar:
+        tar.add(folder / "tree" / "depot", arcname="depot")
+    return Real(
+        checkpoint=folder / "checkpoint",
+        depots=folder / "depots.tar",
+        view="//depot/src/...",
+        build="make && ./program",
+    )
+
+
+def given(folder: Path) -> Real:
+    """Return the checkpoint that the environment names."""
+    return Real(
+        checkpoint=Path(os.environ["LAB_CHECKPOINT"]),
+        depots=Path(os.environ["LAB_CHECKPOINT_DEPOTS"]),
+        view=os.environ["LAB_CHECKPOINT_VIEW"],
+        build=os.environ["LAB_CHECKPOINT_BUILD"],
+    )
+
+
+CHECKPOINTS = [ours, *([given] if "LAB_CHECKPOINT" in os.environ else [])]

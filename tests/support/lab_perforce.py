@@ -155,6 +155,16 @@ def eventually(is_so: Callable[[], bool], *, within_seconds: float = 60.0) -> No
         time.sleep(0.05)
 
 
+def shelved(p4: P4, path: Path) -> str:
+    """Shelve what a depot's file is now on disk, by a new change; return its number."""
+    p4.run("edit", str(path))
+    form = p4.fetch_change()
+    form["Description"] = "shelved"
+    change = str(p4.save_change(form)[0].split()[1])
+    p4.run("shelve", "-c", change)
+    return change
+
+
 @dataclass
 class Workspace:
     """A client with a directory, mapped to its own part of the depot."""

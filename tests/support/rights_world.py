@@ -18,6 +18,7 @@ from provisioner.accounts.tokens import token_create
 from provisioner.bisect.actions import bisection_start
 from provisioner.catalog.actions.templates import template_build
 from provisioner.copies.models import WorkspaceCopy
+from provisioner.drills.models import Drill
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.leases.models import LeasePolicy
@@ -266,6 +267,9 @@ def _sandboxes(people: People, site: Site) -> dict[str, dict[str, Any]]:
         "sandbox": {"pk": sandbox.pk},
         "checkpoint": {"pk": sandbox.perforce_server_id},
         "drill": {"pk": sandbox.perforce_server_id},
+        "drill-detail": {
+            "pk": Drill.objects.create(sandbox=sandbox, oldest_hours=24).pk
+        },
         "verification-plan": {"pk": sandbox.perforce_server_id},
         "verification-make": {"pk": sandbox.perforce_server_id},
         "verification": {"pk": VerificationFactory.create(sandbox=sandbox).pk},

@@ -84,6 +84,30 @@ class SandboxScene:
         finally:
             p4.disconnect()
 
+    def facts(self, port: str) -> dict[str, Any]:
+        """Return what a server knows of changes, people, have lists and digests."""
+        p4 = self.connected(port)
+        try:
+            clients = [each["client"] for each in p4.run("clients")]
+            return {
+                # A restore at the lab ends each description with a line end.
+                "changes": [
+                    {**each, "desc": each["desc"].rstrip("\n")}
+                    for each in p4.run("changes", "-l")
+                ],
+                "users": sorted(each["User"] for each in p4.run("users", "-a")),
+                "have": {
+                    name: p4.run("have", f"//{name}/...") for name in clients if name
+                },
+                "digests": {
+                    (each["depotFile"], each["rev"]): each["digest"]
+                    for each in p4.run("verify", "//...")
+                },
+                "triggers": p4.run("triggers", "-o"),
+            }
+        finally:
+            p4.disconnect()
+
     def submit(self, port: str, *, text: str, name: str) -> None:
         """Submit a file at a server of this scene."""
         root = self.scratch / f"ws-{port.rpartition(':')[2]}"

@@ -40,6 +40,16 @@ class DrillViewSet(ApiViewSet):
         return self.page_of(drills(self.user))
 
     @described(
+        "Get a disaster drill",
+        "For administrators.",
+        ok=DrillSerializer,
+        refused=[403, 404],
+        examples=examples.DRILLS,
+    )
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return self.shown(get_object_or_404(drills(self.user), pk=pk))
+
+    @described(
         "Begin a disaster drill",
         "For administrators, by the plan of the server.",
         body=DrillStartSerializer,

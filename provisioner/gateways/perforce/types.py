@@ -110,10 +110,13 @@ class Depot:
 
 @dataclass(frozen=True, kw_only=True)
 class DamagedRevision:
-    """A revision whose content is not what was submitted: BAD or MISSING."""
+    """A revision whose content is not what was submitted: BAD or MISSING.
+
+    Of a file that is shelved in `change`, `revision` is None.
+    """
 
     path: str
-    revision: int
+    revision: int | None
     change: int
     action: str
     type: str

@@ -62,6 +62,12 @@ def shelf_of(database: Database, *, change: int) -> list[Shelved]:
     return [Shelved._make(row) for row in rows]
 
 
+def all_shelved(database: Database) -> list[Shelved]:
+    """Return the files of all shelves, by path."""
+    rows = database.rows(f"SELECT {_COLUMNS} FROM shelved ORDER BY path, change")
+    return [Shelved._make(row) for row in rows]
+
+
 def find_shelved(database: Database, *, name: str) -> Shelved | None:
     """Return the file that a resolve names; None if its shelf is gone."""
     path, mark, change = name.rpartition(SHELF_MARK)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.api.examples import answer, refusal, request_body
-from provisioner.sandboxes.refusals import PlanIncomplete
+from provisioner.sandboxes.api.examples import SANDBOX
+from provisioner.sandboxes.refusals import PlanIncomplete, PlanRunning
 
 _CHECKPOINT: dict[str, Any] = {
     "id": 12,
@@ -54,6 +55,7 @@ _VERIFICATION_PLAN: dict[str, Any] = {
     "is_on": True,
     "has_failed": False,
     "status": "Verified 3 depots of a copy: 0 damaged revisions, 0 lost.",
+    "has_shelved": True,
 }
 _VERIFICATION: dict[str, Any] = {
     "id": 3,
@@ -64,6 +66,8 @@ _VERIFICATION: dict[str, Any] = {
     "ended_at": "2026-11-28T10:40:02Z",
     "bad": 0,
     "missing": 1,
+    "shelved_bad": 0,
+    "shelved_missing": 0,
     "depots": [
         {
             "name": "depot",
@@ -71,6 +75,9 @@ _VERIFICATION: dict[str, Any] = {
             "bad": 0,
             "missing": 1,
             "seconds": 5230.2,
+            "shelved_bad": 0,
+            "shelved_missing": 0,
+            "shelved_seconds": 61.0,
             "left_out": "",
         }
     ],
@@ -83,7 +90,30 @@ _DAMAGED = {
     "status": "missing",
 }
 
+_BEGUN = SANDBOX | {"state": "creating", "owner": "admin", "p4port": ""}
+
 CHECKPOINTS = [answer("Kept", _CHECKPOINT)]
+MAKE_CHECKPOINT = [
+    request_body("Now", {"server": "production"}),
+    answer(
+        "Begun",
+        _BEGUN | {"name": "checkpoint-1-20261128-023000", "purpose": "checkpoint"},
+        status=202,
+    ),
+    refusal(
+        "One is under way",
+        PlanRunning(server="production", name="checkpoint-1-20261128-023000"),
+    ),
+]
+VERIFY = [
+    request_body("Now", {"server": "production"}),
+    answer(
+        "Begun",
+        _BEGUN | {"name": "verify-1-20261128-091200", "purpose": "verify"},
+        status=202,
+    ),
+    refusal("Nowhere", PlanIncomplete(server="production")),
+]
 PLANS = [answer("Daily", _PLAN)]
 SAVE_PLAN = [
     request_body("Each night", {"cron": "30 2 * * *", "is_on": True}),

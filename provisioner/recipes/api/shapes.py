@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from provisioner.api.fields import Number, Text
+from provisioner.api.fields import IdOrName, Number, Text
 from provisioner.recipes.models import (
     MOST_DAYS,
     MOST_HOURS,
@@ -82,6 +82,10 @@ class CheckpointQuery(serializers.Serializer[Any]):
     kept = serializers.ChoiceField(required=False, choices=["yes", "no"])
 
 
+class RecipeStartSerializer(serializers.Serializer[Any]):
+    server = IdOrName(help_text="A server with a plan.")
+
+
 class CheckpointPlanSerializer(PlanSerializer[CheckpointPlan]):
     oldest_hours = serializers.IntegerField(
         help_text="Administrators are told if the newest proven one is older."
@@ -117,25 +121,44 @@ class CheckpointPlanSaveSerializer(PlanSaveSerializer):
 
 
 class VerificationPlanSerializer(PlanSerializer[VerificationPlan]):
+    has_shelved = serializers.BooleanField(
+        help_text="Whether shelved files are verified, too."
+    )
+
     class Meta:
         model = VerificationPlan
-        fields = PLAN_FIELDS
+        fields = (*PLAN_FIELDS, "has_shelved")
         read_only_fields = fields
 
 
 class VerificationPlanSaveSerializer(PlanSaveSerializer):
     """Fields that are left out do not change."""
 
+    has_shelved = serializers.BooleanField(required=False)
+
 
 class VerifiedDepotSerializer(serializers.ModelSerializer[VerifiedDepot]):
     seconds = serializers.FloatField(
         allow_null=True, help_text="null: left out, or not verified to its end."
     )
+    shelved_seconds = serializers.FloatField(
+        allow_null=True, help_text="null: shelved files were not verified."
+    )
     left_out = serializers.CharField(help_text="Why it was not verified.")
 
     class Meta:
         model = VerifiedDepot
-        fields = ("name", "kind", "bad", "missing", "seconds", "left_out")
+        fields = (
+            "name",
+            "kind",
+            "bad",
+            "missing",
+            "seconds",
+            "shelved_bad",
+            "shelved_missing",
+            "shelved_seconds",
+            "left_out",
+        )
         read_only_fields = fields
 
 
@@ -147,6 +170,8 @@ class VerificationSerializer(serializers.ModelSerializer[Verification]):
     )
     bad = serializers.IntegerField(help_text="Revisions that are damaged.")
     missing = serializers.IntegerField(help_text="Revisions that are lost.")
+    shelved_bad = serializers.IntegerField(help_text="Shelved files that are damaged.")
+    shelved_missing = serializers.IntegerField(help_text="Shelved files that are lost.")
     depots = VerifiedDepotSerializer(many=True)
 
     class Meta:
@@ -160,6 +185,8 @@ class VerificationSerializer(serializers.ModelSerializer[Verification]):
             "ended_at",
             "bad",
             "missing",
+            "shelved_bad",
+            "shelved_missing",
             "depots",
         )
         read_only_fields = fields
@@ -167,6 +194,9 @@ class VerificationSerializer(serializers.ModelSerializer[Verification]):
 
 class DamagedFileSerializer(serializers.ModelSerializer[DamagedFile]):
     depot = serializers.CharField(source="depot.name")
+    revision = serializers.IntegerField(
+        allow_null=True, help_text="null: it is shelved in the change."
+    )
 
     class Meta:
         model = DamagedFile

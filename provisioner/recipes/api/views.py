@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.reverse import reverse
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
+from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
 from provisioner.recipes import actions
 from provisioner.recipes.api import examples
 from provisioner.recipes.api.shapes import (
@@ -19,6 +22,7 @@ from provisioner.recipes.api.shapes import (
     CheckpointQuery,
     CheckpointSerializer,
     DamagedFileSerializer,
+    RecipeStartSerializer,
     VerificationPlanSaveSerializer,
     VerificationPlanSerializer,
     VerificationSerializer,
@@ -35,7 +39,23 @@ from provisioner.recipes.queries import (
     verifications_visible_to,
 )
 from provisioner.sandboxes.api.plans import with_rows
+from provisioner.sandboxes.api.shapes import SandboxSerializer
+from provisioner.sandboxes.models import Sandbox
+from provisioner.sandboxes.queries import sandboxes_visible_to
 from provisioner.sites.models import PerforceServer
+
+
+def _begin(view: ApiViewSet, make: Callable[..., Sandbox]) -> Response:
+    """Begin the work of a plan; answer with the sandbox that does it."""
+    permissions.require(permissions.can_administer(view.user))
+    asked = view.read_body(RecipeStartSerializer)
+    servers = PerforceServer.objects.all()
+    server = chosen(servers, word="server", id_or_name=asked["server"])
+    made = make(by=view.user, server=server)
+    sandbox = sandboxes_visible_to(view.user).get(pk=made.pk)
+    where = reverse("api:sandbox-detail", [sandbox.pk], request=view.request)
+    body = SandboxSerializer(sandbox).data
+    return Response(body, status=202, headers={"Location": where})
 
 
 class CheckpointViewSet(ApiViewSet):
@@ -56,6 +76,19 @@ class CheckpointViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         query = self.read_query(CheckpointQuery)
         return self.page_of(checkpoints_matching(self.user, **query))
+
+    @described(
+        "Make a checkpoint",
+        "For administrators, by the plan of the server. The answer is the sandbox that "
+        "makes it.",
+        body=RecipeStartSerializer,
+        ok=SandboxSerializer,
+        status=202,
+        refused=[400, 403, 409],
+        examples=examples.MAKE_CHECKPOINT,
+    )
+    def create(self, request: Request) -> Response:
+        return _begin(self, actions.checkpoint_make)
 
 
 class CheckpointPlanViewSet(ShortListViewSet):
@@ -147,6 +180,19 @@ class VerificationViewSet(ApiViewSet):
     )
     def list(self, request: Request) -> Response:
         return self.page_of(self.get_queryset())
+
+    @described(
+        "Verify the archives of a server",
+        "For administrators, by the plan of the server. The answer is the sandbox that "
+        "does it.",
+        body=RecipeStartSerializer,
+        ok=SandboxSerializer,
+        status=202,
+        refused=[400, 403, 409],
+        examples=examples.VERIFY,
+    )
+    def create(self, request: Request) -> Response:
+        return _begin(self, actions.verification_make)
 
     @described(
         "Get a verification of archives",

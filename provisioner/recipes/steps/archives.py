@@ -23,8 +23,10 @@ from provisioner.recipes.models import (
     MOST_LISTED,
     DamagedFile,
     Verification,
+    VerificationPlan,
     VerifiedDepot,
 )
+from provisioner.sandboxes.queries import plan_of
 from provisioner.sandboxes.steps.run import SandboxRun
 
 WRITTEN_AT_A_TIME = 200
@@ -37,7 +39,9 @@ LEFT_OUT = {
 
 
 def ensure_verified(run: SandboxRun) -> None:
-    """Read all files of each depot. Depots that an earlier attempt did are kept.
+    """Read all files of each depot, and those that are shelved if the plan says so.
+
+    What an earlier attempt did of a depot is kept.
 
     Raises: StepRefused (the account may not).
     """
@@ -47,11 +51,18 @@ def ensure_verified(run: SandboxRun) -> None:
         registry.perforce_account(run.server), port=run.sandbox.p4port, fingerprint=""
     )
     archives = registry.perforce_as(account).archives
+    has_shelved = plan_of(VerificationPlan, run.server).has_shelved
     try:
         depots = archives.depots()
         for number, depot in enumerate(depots):
             run.progress(f"//{depot.name}", done=number, total=len(depots))
-            _verify(run, verification, depot, archives.verify)
+            row = _row_of(run, verification, depot)
+            if row.left_out:
+                continue
+            if row.seconds is None:
+                _verify(run, row, archives.verify)
+            if has_shelved and row.shelved_seconds is None:
+                _verify(run, row, archives.verify_shelved, of="shelved_")
     except AuthFailed as error:
         raise StepRefused(
             f"{error.sentence} In a sandbox, external logins are switched off: the "
@@ -66,39 +77,47 @@ def ensure_verified(run: SandboxRun) -> None:
         )
 
 
-def _verify(
-    run: SandboxRun,
-    verification: Verification,
-    depot: Depot,
-    verify: Callable[..., None],
-) -> None:
-    rows = VerifiedDepot.objects.filter(verification=verification, name=depot.name)
+def _row_of(run: SandboxRun, verification: Verification, depot: Depot) -> VerifiedDepot:
+    """Return the row of a depot, as an earlier attempt left it."""
     with run.writing():
-        if rows.filter(seconds__isnull=False).exists():
-            return
-        rows.delete()
-        row = VerifiedDepot.objects.create(
+        row, _ = VerifiedDepot.objects.get_or_create(
             verification=verification,
             name=depot.name,
-            kind=depot.kind[:40],
-            left_out=LEFT_OUT.get(depot.kind, ""),
+            defaults={
+                "kind": depot.kind[:40],
+                "left_out": LEFT_OUT.get(depot.kind, ""),
+            },
         )
-    if row.left_out:
-        return
-    found = FoundDamage(run, row)
+    return row
+
+
+def _verify(
+    run: SandboxRun, row: VerifiedDepot, verify: Callable[..., None], *, of: str = ""
+) -> None:
+    """Read the revisions of a depot, or `of` it what is shelved, from the beginning."""
+    rows = VerifiedDepot.objects.filter(pk=row.pk)
+    with run.writing(), transaction.atomic():
+        row.damaged.filter(revision__isnull=bool(of)).delete()
+        rows.update(**{f"{of}bad": 0, f"{of}missing": 0})
+    found = FoundDamage(run, row, of=of)
     began = time.monotonic()
-    verify(depot.name, found=found.take)
+    verify(row.name, found=found.take)
     found.write()
     with run.writing():
-        VerifiedDepot.objects.filter(pk=row.pk).update(seconds=time.monotonic() - began)
+        rows.update(**{f"{of}seconds": time.monotonic() - began})
+    row.refresh_from_db()
 
 
 class FoundDamage:
-    """Counts and lists what is damaged in a depot, some rows at a time."""
+    """Counts and lists what is damaged in a depot, some rows at a time.
 
-    def __init__(self, run: SandboxRun, depot: VerifiedDepot) -> None:
+    `of` begins the names of the columns that count it.
+    """
+
+    def __init__(self, run: SandboxRun, depot: VerifiedDepot, *, of: str = "") -> None:
         self._run = run
         self._depot = depot
+        self._of = of
         self._waiting: list[DamagedRevision] = []
         self._listed = 0
 
@@ -122,8 +141,12 @@ class FoundDamage:
                 )
                 for each in listed
             )
+            numbers = {"bad": bad, "missing": len(self._waiting) - bad}
             VerifiedDepot.objects.filter(pk=self._depot.pk).update(
-                bad=F("bad") + bad, missing=F("missing") + len(self._waiting) - bad
+                **{
+                    f"{self._of}{name}": F(f"{self._of}{name}") + number
+                    for name, number in numbers.items()
+                }
             )
         self._listed += len(listed)
         self._waiting.clear()

@@ -14,7 +14,7 @@ from provisioner.sandboxes.refusals import (
     VolumeListIncomplete,
 )
 
-_SANDBOX: dict[str, Any] = {
+SANDBOX: dict[str, Any] = {
     "id": 7,
     "name": "case-4711",
     "server": "production",
@@ -50,8 +50,8 @@ def _running(kind: str, *steps: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-LIST = [answer("Ready", _SANDBOX)]
-GET = [answer("Ready", _SANDBOX)]
+LIST = [answer("Ready", SANDBOX)]
+GET = [answer("Ready", SANDBOX)]
 CREATE = [
     request_body(
         "For a support case",
@@ -65,12 +65,12 @@ CREATE = [
             "reason": "Case 4711",
         },
     ),
-    answer("Requested", {**_SANDBOX, "state": "creating"}, status=202),
+    answer("Requested", {**SANDBOX, "state": "creating"}, status=202),
     refusal("No place", SandboxHostFull(host="isolated", most=5)),
 ]
 EXTEND = [
     request_body("Until the evening", {"hours": 8}),
-    answer("Extended", _SANDBOX),
+    answer("Extended", SANDBOX),
     refusal("Too long", LeaseTooLong(most=24)),
 ]
 RETIRE = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -40,6 +41,7 @@ from provisioner.sandboxes.models import (
 from provisioner.sandboxes.queries import (
     hosts_with_numbers,
     may_have_sandboxes,
+    sandboxes_ever,
     sandboxes_visible_to,
 )
 from provisioner.sandboxes.refusals import NoSandboxesForYou
@@ -66,10 +68,14 @@ class SandboxViewSet(ApiViewSet):
         return self.page_of(self.get_queryset())
 
     @described(
-        "Get a sandbox", ok=SandboxSerializer, refused=[404], examples=examples.GET
+        "Get a sandbox",
+        "Those that are retired, too.",
+        ok=SandboxSerializer,
+        refused=[404],
+        examples=examples.GET,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        return self.shown(self.get_object())
+        return self.shown(get_object_or_404(sandboxes_ever(self.user), pk=pk))
 
     @described(
         "Request a sandbox of a Perforce server",

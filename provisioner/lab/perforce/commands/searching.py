@@ -1,6 +1,7 @@
 r"""p4 grep and verify: search and check the content of revisions.
 
-Source: p4 help grep, p4 help verify; the keys of a matching line are those that P4Java
+Source: p4 help grep, p4 help verify; "p4 verify" of the command reference, for -S and
+what goes with it; the keys of a matching line are those that P4Java
 reads (FileLineMatch). Patterns are Python's, which have all of a server's except `\<`
 and `\>`; these are translated.
 """
@@ -14,11 +15,12 @@ from collections.abc import Iterable, Iterator
 from provisioner.lab.perforce import filetypes, octets
 from provisioner.lab.perforce.commands.files import revisions_of
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.filespec import file_sets
+from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.merge3 import lines_of
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import Revision, revisions_in
+from provisioner.lab.perforce.shelves import SHELF_MARK, all_shelved
 from provisioner.lab.perforce.wire import Value
 
 _LONGEST_LINE = 4096
@@ -141,18 +143,20 @@ def _show_line(
 
 
 def verify(request: Request) -> None:
-    """Answer `p4 verify`: compare each revision's content with its digest."""
+    """Answer `p4 verify`: compare each revision's content with its digest.
+
+    With -S these are the files of shelves, and no others. Neither -s nor -z goes with
+    it. What a server says instead of a revision is not documented.
+    """
     if not request.state.is_admin(request.user):
         raise CommandError(6185)
+    if request.has("S") and (request.has("s") or request.has("z")):
+        raise CommandError(7198, usage=_VERIFY_USAGE)
     limit, count = request.number("m", default=0), 0
     # With -z, content that several revisions share is read once.
     known: dict[str, tuple[str | None, int]] = {}
     for wanted in file_sets(request):
-        there = [
-            revision
-            for revision in revisions_in(request.state.database, wanted)
-            if not revision.is_deleted
-        ]
+        there = _verified(request, wanted)
         if not there:
             request.say(wanted.nothing_found, argc=wanted.typed)
         for revision in there:
@@ -164,6 +168,21 @@ def verify(request: Request) -> None:
             _verify_one(request, revision, *known[revision.digest])
             if not request.has("z"):
                 known.clear()
+
+
+def _verified(request: Request, wanted: FileSet) -> list[Revision]:
+    """Return the revisions, or the shelved files, that have content."""
+    if not request.has("S"):
+        found = revisions_in(request.state.database, wanted)
+        return [revision for revision in found if not revision.is_deleted]
+    of_one = wanted.upper.number if wanted.upper.kind == "shelf" else None
+    return [
+        file.as_revision
+        for file in all_shelved(request.state.database)
+        if wanted.has_depot_path(file.path)
+        and not file.is_delete
+        and of_one in (None, file.change)
+    ]
 
 
 def _verify_one(
@@ -183,10 +202,11 @@ def _verify_one(
         "digest": digest,
     }
     if request.is_tagged:
+        is_shelved = request.has("S")
         request.record(
             {
                 "depotFile": revision.path,
-                "rev": revision.revision,
+                **({} if is_shelved else {"rev": revision.revision}),
                 "change": revision.change,
                 **named,
                 **({"status": status} if status else {}),
@@ -196,7 +216,9 @@ def _verify_one(
     request.say(
         6874 if status else 6506,
         depotFile=revision.path,
-        depotRev=f"#{revision.revision}",
+        depotRev=f"{SHELF_MARK}{revision.change}"
+        if request.has("S")
+        else f"#{revision.revision}",
         change=f"change {revision.change}",
         status=status,
         **named,
@@ -215,6 +237,8 @@ def _computed(request: Request, revision: Revision) -> tuple[str | None, int]:
     return digest.hexdigest().upper(), size
 
 
+# How many files a server takes at a time makes no difference here (-b).
+_VERIFY_USAGE = "verify [-q -s -z | -S -q] [-m max] [-b batch] file..."
 _GREP_USAGE = (
     "grep [-a -i -n -s -t] [-A after -B before -C context] [-v | -l | -L] [-F | -G]"
     " -e pattern file..."
@@ -227,10 +251,9 @@ COMMANDS = (
     Command(
         names=("verify",),
         run=verify,
-        # How many files a server takes at a time makes no difference here (-b).
-        usage="verify [-q -s -z] [-m max] [-b batch] file...",
-        flags="qsz",
+        usage=_VERIFY_USAGE,
+        flags="Sqsz",
         valued="bm",
-        absent="ARSUXZrtuv",
+        absent="ARUXZrtuv",
     ),
 )
