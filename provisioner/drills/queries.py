@@ -48,6 +48,13 @@ def hanging(*, now: dt.datetime) -> QuerySet[Drill]:
     ).select_related("sandbox__host", "sandbox__perforce_server", "sandbox__site")
 
 
+def lost() -> QuerySet[Drill]:
+    """Return the drills whose sandbox failed without an end of theirs."""
+    return Drill.objects.filter(
+        ended_at__isnull=True, sandbox__state=Sandbox.State.FAILED
+    ).select_related("sandbox__perforce_server", "sandbox__site")
+
+
 def replicas_to_name(plan: DrillPlan) -> str:
     """Return the replicas of a plan, one a line; those not named yet are empty."""
     places = ServerVolume.objects.filter(of__server=plan.server)

@@ -7,9 +7,14 @@ import datetime as dt
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
-from provisioner.drills.actions import drill_give_up, drill_start, note_failed
+from provisioner.drills.actions import (
+    drill_failed,
+    drill_give_up,
+    drill_start,
+    note_failed,
+)
 from provisioner.drills.models import DrillPlan
-from provisioner.drills.queries import hanging
+from provisioner.drills.queries import hanging, lost
 from provisioner.lib import clocks
 from provisioner.sandboxes import planning
 
@@ -40,7 +45,9 @@ def start_due(*, now: dt.datetime) -> int:
 
 def give_up(*, now: dt.datetime) -> int:
     """Fail the drills that do not come to their end; return how many."""
-    drills = list(hanging(now=now))
-    for drill in drills:
+    failed, hang = list(lost()), list(hanging(now=now))
+    for drill in failed:
+        drill_failed(drill.sandbox, message=drill.sandbox.status_message)
+    for drill in hang:
         drill_give_up(drill)
-    return len(drills)
+    return len(failed) + len(hang)

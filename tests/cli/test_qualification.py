@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from provisioner.accounts.models import Team, User
 from provisioner.cli import cloneyard
+from provisioner.engine.models import Operation
 from provisioner.qualification.models import BOUNDS, QualificationRun
 from provisioner.qualification.profiles import CHOICES
 from provisioner.sandboxes.models import SandboxPolicy
@@ -47,10 +49,13 @@ def test_a_sandbox_is_measured_and_its_run_shown(
     assert listed[:2] == [str(run["id"]), "sync"]
     shown = command_line.run("qualification", "show", str(run["id"])).stdout
     assert f"Run {run['id']}: sync of" in shown
+    now = timezone.now()
+    Operation.objects.update(state=Operation.State.FAILED, ended_at=now)
     QualificationRun.objects.update(
         state=QualificationRun.State.FAILED,
         status_code="broken",
         status_message="The log ended.",
+        ended_at=now,
     )
     waited = command_line.run("qualification", "show", str(run["id"]), "--wait")
     ended_with(waited, cloneyard.FAILED, saying="The log ended.")

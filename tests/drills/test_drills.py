@@ -16,7 +16,8 @@ from provisioner.audit_log.models import Event
 from provisioner.drills import refusals
 from provisioner.drills.actions import drill_plan_save, drill_plan_stop, drill_start
 from provisioner.drills.models import Drill, DrillPlan
-from provisioner.drills.sweeps import start_due
+from provisioner.drills.sweeps import give_up, start_due
+from provisioner.drills.workflows import DRILL
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import MirrorVolumeSpec
 from provisioner.lib import clocks
@@ -34,6 +35,7 @@ from tests.support.sandboxes import (
     SandboxScene,
     admin_user_row,
     free_port,
+    perform_until,
     sandbox_scene,
 )
 from tests.support.two_sites import far_site, lab
@@ -200,6 +202,37 @@ def test_an_old_copy_is_a_finding_and_copies_of_no_one_moment_a_failure(
     assert "may be 24 hours" in old.finding
     assert old.trouble == ""
     assert scene.events()[1:] == ["drill_failed", "drill_found_old_copy"]
+
+
+@pytest.mark.integration
+def test_a_worker_killed_in_any_step_of_a_drill_leaves_the_copies_alone(
+    drill_scene: DrillScene,
+) -> None:
+    scene, there = drill_scene, registry.ontap(drill_scene.far)
+    scene.replicate(TOGETHER)
+    scene.plan()
+    began = clocks.database_now()
+    for number, killed in enumerate(spec.name for spec in DRILL):
+        sandbox = drill_start(
+            by=scene.here.by,
+            server=scene.here.server,
+            at=began + dt.timedelta(seconds=number),
+        ).sandbox
+        perform_until(sandbox.operations.get(), killed=killed)
+        sandbox.refresh_from_db()
+        assert sandbox.status_code == "operation_lost"
+        assert (give_up(now=began), give_up(now=began)) == (1, 0)
+
+        sandbox_retire(by=scene.here.by, sandbox=sandbox)
+
+        assert settle(sandbox).state == Sandbox.State.RETIRED, sandbox.status_message
+        assert [v.name for v in there.list_volumes() if "sandbox" in v.name] == []
+        assert scene.here.left() == [f"{TOGETHER}"] * len(PARTS), killed
+    assert {drill.outcome for drill in Drill.objects.all()} == {"Failed"}
+    for replica in REPLICAS.values():
+        volume = there.find_volume(replica)
+        assert volume is not None
+        assert TOGETHER in [s.name for s in there.list_snapshots(volume.uuid)]
 
 
 @pytest.fixture

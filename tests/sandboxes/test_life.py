@@ -13,22 +13,19 @@ from dataclasses import replace
 import pytest
 
 from provisioner.audit_log.models import Event
-from provisioner.engine import subjects, workflow
-from provisioner.engine.models import Operation, Step
-from provisioner.engine.sweeps.watchdog import fail_lost
+from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.library import text_library
 from provisioner.gateways.perforce.types import ServerInfo
 from provisioner.lab.perforce.p4d import launcher
 from provisioner.lib import clocks
-from provisioner.lib.typed_json import to_json
 from provisioner.sandboxes.actions.describing import server_volumes_save
 from provisioner.sandboxes.actions.keeping import (
     sandbox_retire,
     sandbox_retry,
     sandbox_start,
 )
-from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxVolume
+from provisioner.sandboxes.models import P4dVersion, Sandbox
 from provisioner.sandboxes.steps import defanging
 from provisioner.sandboxes.steps.run import program_of
 from provisioner.sandboxes.sweeps import look_for_sandboxes
@@ -41,6 +38,7 @@ from tests.support.sandboxes import (
     SandboxScene,
     admin_user_row,
     free_port,
+    perform_until,
     sandbox_scene,
 )
 
@@ -168,32 +166,6 @@ def test_without_groups_the_journal_is_replayed(sandbox_scene: SandboxScene) -> 
     ]
     assert len(taken) == len(PARTS)
     assert taken == sorted(taken, key=str)
-
-
-def perform_until(operation: Operation, *, killed: str) -> None:
-    """Do an operation's steps in turn; of the last nobody writes down that it is done.
-
-    Then nothing goes on with the operation, as after a `kill -9` of every worker.
-    """
-    now = clocks.database_now()
-    rows = Step.objects.filter(operation=operation)
-    for spec in workflow.specs_of(operation):
-        rows.filter(name=spec.name).update(state=Step.State.RUNNING, started_at=now)
-        step = rows.select_related("operation__subject").get(name=spec.name)
-        subjects.load_rows([step.operation])
-        result = workflow.perform(step)
-        if spec.name == killed:
-            break
-        kept = to_json(result) if result is not None else None
-        rows.filter(name=spec.name).update(
-            state=Step.State.DONE, ended_at=now, result=kept
-        )
-    SandboxVolume.objects.update(clone_uuid="", snapshot_uuid="")
-    rows.exclude(state=Step.State.DONE).update(state=Step.State.SKIPPED, ended_at=now)
-    Operation.objects.filter(pk=operation.pk).update(
-        state=Operation.State.FAILED, ended_at=now
-    )
-    fail_lost(next(kind for kind in subjects.kinds() if kind.field == "sandbox"))
 
 
 @pytest.mark.integration

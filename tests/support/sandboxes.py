@@ -13,15 +13,25 @@ import pytest
 
 from provisioner.accounts.models import User
 from provisioner.demo import depot
+from provisioner.engine import subjects, workflow
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.sweeps.watchdog import fail_lost
 from provisioner.gateways import registry
 from provisioner.gateways.hosts.p4d import P4d
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.lab.perforce.p4d import launcher
+from provisioner.lib import clocks
+from provisioner.lib.typed_json import to_json
 from provisioner.sandboxes.actions.creating import sandbox_create
 from provisioner.sandboxes.actions.describing import server_volumes_save
 from provisioner.sandboxes.actions.hosts import p4d_version_save, sandbox_host_save
-from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost
+from provisioner.sandboxes.models import (
+    P4dVersion,
+    Sandbox,
+    SandboxHost,
+    SandboxVolume,
+)
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.jobs import settle
 from tests.support.lab import Lab
@@ -147,6 +157,32 @@ class SandboxScene:
                 ).processes(),
             )
         return found
+
+
+def perform_until(operation: Operation, *, killed: str) -> None:
+    """Do an operation's steps in turn; of the last nobody writes down that it is done.
+
+    Then nothing goes on with the operation, as after a `kill -9` of every worker.
+    """
+    now = clocks.database_now()
+    rows = Step.objects.filter(operation=operation)
+    for spec in workflow.specs_of(operation):
+        rows.filter(name=spec.name).update(state=Step.State.RUNNING, started_at=now)
+        step = rows.select_related("operation__subject").get(name=spec.name)
+        subjects.load_rows([step.operation])
+        result = workflow.perform(step)
+        if spec.name == killed:
+            break
+        kept = to_json(result) if result is not None else None
+        rows.filter(name=spec.name).update(
+            state=Step.State.DONE, ended_at=now, result=kept
+        )
+    SandboxVolume.objects.update(clone_uuid="", snapshot_uuid="")
+    rows.exclude(state=Step.State.DONE).update(state=Step.State.SKIPPED, ended_at=now)
+    Operation.objects.filter(pk=operation.pk).update(
+        state=Operation.State.FAILED, ended_at=now
+    )
+    fail_lost(next(kind for kind in subjects.kinds() if kind.field == "sandbox"))
 
 
 @pytest.fixture
