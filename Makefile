@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 MANAGE := $(BIN)/python manage.py
 .DEFAULT_GOAL := help
-.PHONY: help demo lab run worker test test-integration check client audit lock chaos bench schema format screenshots clean native browser
+.PHONY: help demo lab run worker test test-integration check client audit lock chaos bench schema docs format screenshots clean native browser
 
 help: ## Show this
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -57,6 +57,9 @@ bench: native ## Benchmarks; a JSON line per figure
 
 schema: $(READY) ## Write docs/openapi.yaml anew
 	@$(MANAGE) spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+docs: $(READY) ## The documentation as a site, in var/docs
+	@PYTHONPATH=. $(BIN)/properdocs build --quiet --strict --config-file .ci/properdocs.yml
 
 format: $(READY) ## Format code and templates
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

@@ -11,40 +11,10 @@ from pathlib import Path
 from django.conf import settings
 from django.urls import reverse
 
+from provisioner.help.groups import AT_THE_ROOT, GROUPS
 from provisioner.help.markdown import Rendered, Section, rendered
 
 ROOT: Path = settings.FILES_DIR
-# What is shown in which order; a document that is not named comes under the last one.
-GROUPS = (
-    (
-        "Begin here",
-        ("glossary", "comparison", "cli", "api", "client", "examples", "flex"),
-    ),
-    (
-        "Running Cloneyard",
-        (
-            "install",
-            "configuration",
-            "sign-in",
-            "mounts",
-            "mirrors",
-            "storage",
-            "insight",
-            "sandboxes",
-            "qualification",
-            "storage-advice",
-            "monitoring",
-            "backup",
-            "server-logs",
-            "security",
-            "changelog",
-            "lab",
-            "traces",
-        ),
-    ),
-    ("How it is made", ("architecture", "adr")),
-    ("More", ()),
-)
 EXCERPT_CHARACTERS = 220
 MOST_FOUND = 50
 
@@ -88,7 +58,7 @@ def _names() -> dict[str, str]:
     "docs/adr/0001-x.md" is "adr-0001-x", and a README has its folder's name.
     """
     paths = sorted(path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md"))
-    names = {"CHANGELOG.md": "changelog"}
+    names = dict(AT_THE_ROOT)
     for path in paths:
         parts = [*path.parts[1:-1], *([] if path.stem == "README" else [path.stem])]
         names[str(path)] = "-".join(parts)

@@ -26,7 +26,7 @@ WITHIN_SECONDS = 120
 SERVER = "https://cloneyard.example.com"
 # An installation from nothing takes an empty host, and has a test that makes one.
 ON_A_HOST_OF_ITS_OWN = {"docs/install.md"}
-RUN_HERE = {"README.md", "docs/api.md", "docs/cli.md"}
+RUN_HERE = {"README.md", "docs/api.md", "docs/cli.md", "docs/work.md"}
 
 
 def pages() -> list[Path]:
@@ -74,7 +74,6 @@ def reader(
     alice: User = UserFactory.create(username="alice", uid=20001, gid=20000)
     _, token = token_create(by=alice)
     home = tmp_path / "home"
-    (home / "bin").mkdir(parents=True)
     (home / ".config" / "fish" / "completions").mkdir(parents=True)
     worker = Child(
         "worker",
@@ -107,7 +106,7 @@ def test_what_developers_and_jobs_type_works(
     reader: Reader, live_server: LiveServer, published_template: Template
 ) -> None:
     template = published_template.name
-    readme, api, cli = (ROOT / name for name in sorted(RUN_HERE))
+    readme, api, cli, work = (ROOT / name for name in sorted(RUN_HERE))
 
     reader.run(
         readme,
@@ -130,6 +129,19 @@ def test_what_developers_and_jobs_type_works(
     assert completed == to_run(cli)
     reader.run(cli, completed, instead={"source <(cloneyard completion zsh)": ":"})
 
+    told = reader.run(
+        work,
+        to_run(work),
+        instead={
+            SERVER: live_server.url,
+            "cloneyard login": f"export CLONEYARD_SERVER={live_server.url}",
+            "cloneyard new main": f"cloneyard new {template}",
+        },
+        seconds=WITHIN_SECONDS,
+    )
+
+    assert template in told[0]
+    assert "fix-4711" in told[1]
     assert '"path"' in made
     by_hand = Workspace.objects.get(name="by-hand")
     assert by_hand.state in {Workspace.State.TRASHED, Workspace.State.RETIRED}

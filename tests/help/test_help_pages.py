@@ -21,7 +21,7 @@ TERM = re.compile(r'{% term "([^"]+)"')
 def test_every_document_has_a_page(as_carol: Client) -> None:
     paths = [str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")]
     shown = {document.path for document in documents().values()}
-    assert shown == {*paths, "CHANGELOG.md"}
+    assert shown == {*paths, "CHANGELOG.md", "CONTRIBUTING.md"}
     for document in documents().values():
         answer = as_carol.get(document.url)
         assert answer.status_code == 200
@@ -116,4 +116,4 @@ def test_every_word_that_pages_explain_is_in_the_glossary() -> None:
 def test_the_image_has_the_documents() -> None:
     dockerfile = (ROOT / "docker" / "Dockerfile").read_text()
     assert "COPY docs docs" in dockerfile
-    assert "COPY CHANGELOG.md ." in dockerfile
+    assert "COPY CHANGELOG.md CONTRIBUTING.md ./" in dockerfile
