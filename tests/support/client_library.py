@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+
 from provisioner.api_client.generate import ensure_library
 
 LIBRARY = ensure_library()
+# Python has looked there already, and remembers that there was nothing.
+importlib.invalidate_caches()
