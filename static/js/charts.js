@@ -205,5 +205,8 @@
     }
   }
 
-  for (const figure of document.querySelectorAll("[data-chart]")) draw(figure);
+  // The page is painted first, with the pictures that are in it.
+  requestAnimationFrame(() => setTimeout(() => {
+    for (const figure of document.querySelectorAll("[data-chart]")) draw(figure);
+  }));
 })();
