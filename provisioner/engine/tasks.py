@@ -190,7 +190,8 @@ def _settle_when_heard(
     is_stopping = context.additional_context.get("is_stopping", lambda: False)
     gives_up_at: float | None = None
     for tries in count():
-        close_unusable_connection()
+        if tries:
+            close_unusable_connection()
         try:
             return settle()
         except DATABASE_WENT_AWAY as error:
@@ -217,15 +218,16 @@ def _settle_success(
 ) -> Step | None:
     with transaction.atomic():
         operation = states.lock_operation(step.operation)
-        try:
-            states.finish_step(step, result=result)
-        except StateChanged:
-            return None
-        following = None
-        if operation.state == Operation.State.RUNNING:
-            following = advance(operation, context=context)
-        release_slot(step)
-        attempt_ended.send(Step, step=step, usages=usages)
+        with clocks.one_moment():
+            try:
+                states.finish_step(step, result=result)
+            except StateChanged:
+                return None
+            following = None
+            if operation.state == Operation.State.RUNNING:
+                following = advance(operation, context=context)
+            release_slot(step)
+            attempt_ended.send(Step, step=step, usages=usages)
     return following
 
 

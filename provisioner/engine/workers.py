@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import socket
+import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,6 +16,7 @@ from procrastinate import PsycopgConnector
 from procrastinate.contrib.django.models import ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
 from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
 
 from provisioner.engine.models import WorkerQueues
 from provisioner.engine.queues import OWN_SLOTS, own_slots_of
@@ -26,6 +28,7 @@ from provisioner.lib.databases import close_unusable_connection
 from provisioner.lib.typed_json import from_json, to_json
 
 ANSWER_WITHIN_SECONDS = 5.0
+CHECKED_FOR_SECONDS = 1.0
 
 
 def worker_connector() -> PsycopgConnector:
@@ -36,6 +39,7 @@ def worker_connector() -> PsycopgConnector:
     return PsycopgConnector(
         kwargs=connector_params(),
         configure=_commit_at_once,
+        pool_factory=_pool,
         # Its own pauses double up to minutes; who asks here asks again sooner.
         timeout=ANSWER_WITHIN_SECONDS,
         reconnect_timeout=ANSWER_WITHIN_SECONDS,
@@ -44,6 +48,22 @@ def worker_connector() -> PsycopgConnector:
 
 async def _commit_at_once(connection: AsyncConnection[Any]) -> None:
     await connection.set_autocommit(True)
+
+
+def _pool(**options: Any) -> AsyncConnectionPool[AsyncConnection[Any]]:
+    return AsyncConnectionPool(**{**options, "check": _check_if_idle})
+
+
+async def _check_if_idle(connection: Any) -> None:
+    """Check a connection of the pool, unless it was lent within a second.
+
+    While many jobs run, a check before each query doubles the queries. One that fails
+    without it is repeated (job_manager.py).
+    """
+    now = time.monotonic()
+    lent_at, connection.lent_at = getattr(connection, "lent_at", 0.0), now
+    if now - lent_at > CHECKED_FOR_SECONDS:
+        await AsyncConnectionPool.check_connection(connection)
 
 
 def tell_queues(worker_id: int, *, pool: Pool) -> None:

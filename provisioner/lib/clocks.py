@@ -5,21 +5,46 @@ A worker whose own is wrong would end leases and empty the trash before their ti
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import time
+from collections.abc import Iterator
+from contextvars import ContextVar
 
 from django.db import connection
 
 MAY_BE_OFF_SECONDS = 60.0
 
+# The time that everything in this block happens at: [] until somebody asks.
+_moment: ContextVar[list[dt.datetime] | None] = ContextVar("moment", default=None)
+
 
 def database_now() -> dt.datetime:
-    """Return the database's time."""
+    """Return the database's time; within `one_moment`, always the same."""
+    moment = _moment.get()
+    if moment:
+        return moment[0]
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         [now] = cursor.fetchone()
     assert isinstance(now, dt.datetime)
+    if moment is not None:
+        moment.append(now)
     return now
+
+
+@contextlib.contextmanager
+def one_moment() -> Iterator[None]:
+    """Have what is written in one transaction happen at one time.
+
+    The database is asked when its time is first needed. Begin it after locks that may
+    be waited for, and never around a remote call.
+    """
+    token = _moment.set([])
+    try:
+        yield
+    finally:
+        _moment.reset(token)
 
 
 def seconds_ahead_here() -> float:

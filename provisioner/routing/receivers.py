@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import asdict
 from typing import Any
 
-from django.db.models import F
+from django.db import connection
 from django.dispatch import receiver
 
 from provisioner.engine.events import attempt_ended
 from provisioner.engine.models import Step
 from provisioner.gateways.perforce.meter import Usages
 from provisioner.lib import clocks
-from provisioner.routing.models import Routed, TrafficDay
-from provisioner.sites.models import PerforceServer
+from provisioner.routing.models import Routed
 
-DAYS_KEPT = 400
-"""Thirteen months, as of the capacity of sites."""
+# One statement: each attempt at a step adds to the same few rows of the day. Where
+# several rows are of one server, it counts for the oldest.
+_ADD = """
+    INSERT INTO routing_trafficday AS known (day, server_id, purpose, account_id,
+        commands, synced_files, synced_bytes, flushed_files)
+    SELECT %(day)s, id, %(purpose)s, %(account)s,
+        %(commands)s, %(synced_files)s, %(synced_bytes)s, %(flushed_files)s
+    FROM sites_perforceserver WHERE p4port = %(port)s ORDER BY id LIMIT 1
+    ON CONFLICT (day, server_id, purpose, account_id) DO UPDATE SET
+        commands = known.commands + excluded.commands,
+        synced_files = known.synced_files + excluded.synced_files,
+        synced_bytes = known.synced_bytes + excluded.synced_bytes,
+        flushed_files = known.flushed_files + excluded.flushed_files
+"""
 
 
 @receiver(attempt_ended, sender=Step)
@@ -25,23 +35,12 @@ def add_traffic(*, step: Step, usages: Usages, **_: Any) -> None:
     row = step.operation.subject.row
     if not usages or not isinstance(row, Routed):
         return
-    servers = dict(
-        PerforceServer.objects.filter(p4port__in=usages)
-        .order_by("-pk")
-        .values_list("p4port", "pk")
-    )
-    day = clocks.database_now().date()
-    # In the same order everywhere: others add to the same rows.
-    for port in sorted(servers, key=lambda port: servers[port]):
-        amounts = asdict(usages[port])
-        _row, is_new = TrafficDay.objects.update_or_create(
-            day=day,
-            server_id=servers[port],
-            purpose=row.used_for,
-            account_id=row.owner_id,
-            defaults={name: F(name) + amount for name, amount in amounts.items()},
-            create_defaults=amounts,
-        )
-        if is_new:
-            too_old = day - dt.timedelta(days=DAYS_KEPT)
-            TrafficDay.objects.filter(day__lt=too_old).delete()
+    on_behalf: dict[str, Any] = {
+        "day": clocks.database_now().date(),
+        "purpose": row.used_for,
+        "account": row.owner_id,
+    }
+    with connection.cursor() as cursor:
+        # In the same order everywhere: others add to the same rows.
+        for port in sorted(usages):
+            cursor.execute(_ADD, {**on_behalf, "port": port, **asdict(usages[port])})

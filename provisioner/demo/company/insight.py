@@ -39,7 +39,8 @@ RESTING, AT_WORK = 6, 60
 def watch(studio: Studio, *, places: Places, people: People) -> None:
     """Add half a year of what Cloneyard read of the server at home."""
     server = places.home.perforce_server
-    for user in people.developers:
+    # In a large company some share their name at the server.
+    for user in {each.perforce_name: each for each in people.developers}.values():
         _uses(studio, server, user)
     for program, minimum, recommended in RELEASES:
         studio.rows.add(
