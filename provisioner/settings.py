@@ -134,6 +134,7 @@ INSTALLED_APPS = [
     "provisioner.directory",
     "provisioner.dashboard",
     "provisioner.metrics",
+    "provisioner.retention",
     "provisioner.demo",
 ]
 
@@ -531,6 +532,11 @@ ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28)
 
 # How many days each command of a Perforce server's log is kept; sums stay.
 SERVER_LOG_DAYS = env.int("SERVER_LOG_DAYS", default=30)
+# How many days the audit log is kept, and how many what is over: operations with their
+# steps and logs, notifications, findings, deleted snapshots, expired tokens, failed
+# jobs. 0: for ever.
+AUDIT_LOG_DAYS = env.int("AUDIT_LOG_DAYS", default=0)
+HISTORY_DAYS = env.int("HISTORY_DAYS", default=400)
 # How large a log may be that somebody uploads, as it is sent and uncompressed: a day
 # of a busy server, which takes some minutes to read, in one transaction.
 SERVER_LOG_UPLOAD_MB = env.int("SERVER_LOG_UPLOAD_MB", default=8192)

@@ -13,7 +13,15 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "Administrators: how to",
         (
-            *("install", "sign-in", "mounts", "monitoring", "backup", "mirrors"),
+            *(
+                "install",
+                "sign-in",
+                "mounts",
+                "monitoring",
+                "scale",
+                "backup",
+                "mirrors",
+            ),
             *("sandboxes", "server-logs", "qualification"),
         ),
     ),

@@ -53,9 +53,9 @@ def event(template: Template) -> Event:
         lambda event: execute("DELETE FROM audit_log_event"),
         lambda event: execute("UPDATE audit_log_event SET at = now()"),
         lambda event: execute(
-            "INSERT INTO audit_log_event (id, kind, message) "
-            "SELECT id, kind, message FROM audit_log_event "
-            "ON CONFLICT (id) DO UPDATE SET message = ''"
+            "INSERT INTO audit_log_event (id, at, kind, message) "
+            "SELECT id, at, kind, message FROM audit_log_event "
+            "ON CONFLICT (id, at) DO UPDATE SET message = ''"
         ),
         lambda event: execute(
             "SET CONSTRAINTS ALL IMMEDIATE; SET LOCAL cloneyard.allow_truncate = off; "

@@ -7,7 +7,22 @@ from django.conf import settings
 from django.db import migrations, models
 
 
-# The table refuses every change but a new row.
+# A part for each month (partitions.py), so that old ones are dropped and not deleted
+# row by row. What no month was made for goes to the rest.
+BY_MONTH = """
+CREATE TABLE audit_log_event_months (
+    LIKE audit_log_event INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING CONSTRAINTS
+) PARTITION BY RANGE (at);
+DROP TABLE audit_log_event;
+ALTER TABLE audit_log_event_months RENAME TO audit_log_event;
+CREATE SEQUENCE audit_log_event_id_seq OWNED BY audit_log_event.id;
+ALTER TABLE audit_log_event ALTER id SET DEFAULT nextval('audit_log_event_id_seq');
+ALTER TABLE audit_log_event ADD PRIMARY KEY (id, at);
+CREATE TABLE audit_log_event_rest PARTITION OF audit_log_event DEFAULT;
+"""
+
+# The table refuses every change but a new row, and so does each of its parts: triggers
+# for rows are theirs, too, and of months to come.
 REFUSE = """
 CREATE FUNCTION cloneyard_audit_log_is_append_only() RETURNS trigger
 LANGUAGE plpgsql AS $$
@@ -25,11 +40,23 @@ CREATE TRIGGER audit_log_is_append_only
     BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log_event
     FOR EACH STATEMENT EXECUTE FUNCTION cloneyard_audit_log_is_append_only();
 
+CREATE TRIGGER audit_log_rows_are_append_only
+    BEFORE UPDATE OR DELETE ON audit_log_event
+    FOR EACH ROW EXECUTE FUNCTION cloneyard_audit_log_is_append_only();
+
+CREATE TRIGGER audit_log_is_append_only
+    BEFORE TRUNCATE ON audit_log_event_rest
+    FOR EACH STATEMENT EXECUTE FUNCTION cloneyard_audit_log_is_append_only();
+
 ALTER TABLE audit_log_event ENABLE ALWAYS TRIGGER audit_log_is_append_only;
+ALTER TABLE audit_log_event ENABLE ALWAYS TRIGGER audit_log_rows_are_append_only;
+ALTER TABLE audit_log_event_rest ENABLE ALWAYS TRIGGER audit_log_is_append_only;
 """
 
 ALLOW = """
 DROP TRIGGER audit_log_is_append_only ON audit_log_event;
+DROP TRIGGER audit_log_is_append_only ON audit_log_event_rest;
+DROP TRIGGER audit_log_rows_are_append_only ON audit_log_event;
 DROP FUNCTION cloneyard_audit_log_is_append_only();
 """
 
@@ -68,9 +95,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-at', '-id'),
-                'indexes': [models.Index(fields=['-at', '-id'], name='event_by_time'), models.Index(fields=['kind', '-at'], name='event_by_kind'), models.Index(fields=['subject_kind', 'subject_id', '-at'], name='event_by_subject')],
                 'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('subject', ''), ('subject_id__isnull', True), ('subject_kind', '')), models.Q(models.Q(('subject_kind', ''), _negated=True), ('subject_id__isnull', False), models.Q(('subject', ''), _negated=True)), _connector='OR'), name='event_says_what_it_is_about')],
             },
         ),
+        migrations.RunSQL(BY_MONTH, migrations.RunSQL.noop),
+        migrations.AddIndex('Event', models.Index(fields=['-at', '-id'], name='event_by_time')),
+        migrations.AddIndex('Event', models.Index(fields=['kind', '-at'], name='event_by_kind')),
+        migrations.AddIndex('Event', models.Index(fields=['subject_kind', 'subject_id', '-at'], name='event_by_subject')),
         migrations.RunSQL(REFUSE, ALLOW),
     ]

@@ -163,6 +163,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-created_at', '-id'),
+                'indexes': [models.Index(condition=models.Q(('deleted_at__isnull', False)), fields=['deleted_at'], name='snapshot_deleted')],
             },
         ),
         migrations.CreateModel(

@@ -247,6 +247,13 @@ class Snapshot(models.Model):
                 ),
             ),
         )
+        indexes = (
+            models.Index(
+                fields=("deleted_at",),
+                condition=Q(deleted_at__isnull=False),
+                name="snapshot_deleted",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.name

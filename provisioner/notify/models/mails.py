@@ -177,6 +177,7 @@ class Notification(models.Model):
                 condition=Q(claimed_at__isnull=True, voided_at__isnull=True),
                 name="notification_due",
             ),
+            models.Index(fields=("created_at",), name="notification_by_age"),
         )
 
     def __str__(self) -> str:

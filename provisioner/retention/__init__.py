@@ -1,0 +1,1 @@
+"""How long rows are kept of what grows without end."""
