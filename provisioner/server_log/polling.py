@@ -45,10 +45,7 @@ HAVING count(*) >= %(times)s
 
 @dataclass(frozen=True, kw_only=True)
 class Polling:
-    """What a program repeated in a time, and in how many hours of it.
-
-    Hours at two servers are two: each is asked as often.
-    """
+    """What a program repeated in a time, and in how many hours of it."""
 
     user: str
     program: str
@@ -93,7 +90,7 @@ def polling(
         rows.order_by()
         .values(*_NAMES)
         .annotate(
-            all_hours=Count("pk"),
+            all_hours=Count("at", distinct=True),
             all_commands=Sum("commands"),
             all_lapse_ms=Sum("lapse_ms"),
             all_rows_scanned=Sum("rows_scanned"),
