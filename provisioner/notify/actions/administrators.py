@@ -25,7 +25,10 @@ def administrators_tell(
     """
     now = clocks.database_now()
     data = {"title": title, "sentence": sentence, "path": path}
-    people = list(User.objects.filter(is_staff=True, is_active=True, is_service=False))
+    administrators = User.objects.filter(
+        is_staff=True, is_active=True, is_service=False
+    )
+    people = list(administrators.order_by("pk"))
     prefetch_related_objects(people, "notification_choices")
     for person in people:
         if Channel.MAIL in channels_for(person, KIND):
