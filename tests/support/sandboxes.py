@@ -98,7 +98,12 @@ class SandboxScene:
         """Return what a server knows of changes, people, have lists and digests."""
         p4 = self.connected(port)
         try:
-            clients = [each["client"] for each in p4.run("clients")]
+            have = {}
+            for name in (each["client"] for each in p4.run("clients")):
+                p4.host = p4.fetch_client(name).get("Host", "")
+                p4.client = name
+                with p4.at_exception_level(1):  # a client may have no files
+                    have[name] = p4.run("have")
             return {
                 # A restore at the lab ends each description with a line end.
                 "changes": [
@@ -106,13 +111,12 @@ class SandboxScene:
                     for each in p4.run("changes", "-l")
                 ],
                 "users": sorted(each["User"] for each in p4.run("users", "-a")),
-                "have": {
-                    name: p4.run("have", f"//{name}/...") for name in clients if name
-                },
+                "have": have,
                 "digests": {
                     (each["depotFile"], each["rev"]): each["digest"]
                     for each in p4.run("verify", "//...")
                 },
+                "damaged": p4.run("verify", "-q", "//..."),
                 "triggers": p4.run("triggers", "-o"),
             }
         finally:
