@@ -69,6 +69,28 @@ GROUP BY GROUPING SETS (
     (log_id, span, at, origin, host), (log_id, span, at, origin, program),
     (log_id, span, at, origin, command))
 """
+_WEEKS = """
+DELETE FROM server_log_logsum WHERE span = 'week' AND log_id = %(log)s;
+INSERT INTO server_log_logsum (
+    log_id, span, at, by, name, origin, commands, failed, over_30s, over_60s, over_120s,
+    lapse_ms, cpu_ms, wait_ms, held_ms, files_sent, sent_mb, rows_scanned, longest_ms,
+    most_rows)
+SELECT log_id, 'week', date_trunc('week', at, 'UTC'), by, name, origin, sum(commands),
+    sum(failed), sum(over_30s), sum(over_60s), sum(over_120s), sum(lapse_ms),
+    sum(cpu_ms), sum(wait_ms), sum(held_ms), sum(files_sent), sum(sent_mb),
+    sum(rows_scanned), max(longest_ms), max(most_rows)
+FROM server_log_logsum WHERE span = 'day' AND log_id = %(log)s
+GROUP BY log_id, date_trunc('week', at, 'UTC'), by, name, origin;
+DELETE FROM server_log_locksum WHERE span = 'week' AND log_id = %(log)s;
+INSERT INTO server_log_locksum (
+    log_id, span, at, "table", "user", command, origin, commands, read_wait_ms,
+    read_held_ms, write_wait_ms, write_held_ms, longest_wait_ms, longest_held_ms)
+SELECT log_id, 'week', date_trunc('week', at, 'UTC'), "table", "user", command, origin,
+    sum(commands), sum(read_wait_ms), sum(read_held_ms), sum(write_wait_ms),
+    sum(write_held_ms), max(longest_wait_ms), max(longest_held_ms)
+FROM server_log_locksum WHERE span = 'day' AND log_id = %(log)s
+GROUP BY log_id, date_trunc('week', at, 'UTC'), "table", "user", command, origin
+"""
 _USED = """
 CREATE TEMPORARY TABLE used ON COMMIT DROP AS
 SELECT id, log_id, started_at, ended_at, "user", client, command, origin,
@@ -164,6 +186,8 @@ def fill(commands: int) -> dict[str, Any] | None:
     if not filled:
         return None
     with connection.cursor() as cursor:
+        for statement in _WEEKS.split(";"):
+            cursor.execute(statement, {"log": log.pk})
         cursor.execute("VACUUM ANALYZE")
         cursor.execute("SELECT pg_database_size(current_database())")
         row = cursor.fetchone()

@@ -128,15 +128,16 @@ class TemplateOverview:
     user: User
     operations: list[Operation]
 
-    @cached_property
-    def last(self) -> OperationOverview | None:
-        """Its latest operation, the only one shown with steps."""
-        return operation_overview(self.operations[0]) if self.operations else None
-
     @property
-    def ended(self) -> OperationOverview | None:
-        """Its latest operation, if that has ended."""
-        return self.last if self.last and not self.last.is_running else None
+    def newest(self) -> Operation | None:
+        return self.operations[0] if self.operations else None
+
+    @cached_property
+    def running(self) -> OperationOverview | None:
+        """Its latest operation while that runs, the only one shown with steps."""
+        newest = self.newest
+        is_running = newest is not None and newest.state == Operation.State.RUNNING
+        return operation_overview(newest) if newest and is_running else None
 
     @property
     def progress_title(self) -> str:
@@ -204,7 +205,7 @@ class TemplateOverview:
     @cached_property
     def roll_back_to(self) -> Snapshot | None:
         """The snapshot that can be held after the newest build failed."""
-        newest = self.operations[0] if self.operations else None
+        newest = self.newest
         is_build = newest is not None and newest.kind == TemplateOperation.BUILD
         if newest is None or not is_build or newest.state != Operation.State.FAILED:
             return None
@@ -228,8 +229,8 @@ class TemplateOverview:
 
     @property
     def announcement(self) -> str:
-        if self.last is not None and self.last.is_running:
-            return self.last.announcement
+        if self.running is not None:
+            return self.running.announcement
         return f"{self.template.name}: {self.template.get_state_display()}."
 
 

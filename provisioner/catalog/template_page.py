@@ -44,6 +44,7 @@ class TemplatePage:
     overview: TemplateOverview
     user: User
     shows_all_snapshots: bool = False
+    shows_more: bool = False
 
     @property
     def template(self) -> Template:
@@ -147,9 +148,9 @@ class TemplatePage:
     @property
     def _failed_build(self) -> int | None:
         """The newest build, if it failed."""
-        last = self.overview.last
-        failed = last is not None and last.operation.state == Operation.State.FAILED
-        return last.operation.pk if last is not None and failed else None
+        newest = self.overview.newest
+        failed = newest is not None and newest.state == Operation.State.FAILED
+        return newest.pk if newest is not None and failed else None
 
     @property
     def _roll_back(self) -> list[Action]:
@@ -210,8 +211,7 @@ class TemplatePage:
             yield Notice(level=Level.WARNING, texts=(self.obstacle.sentence,))
 
     def _for_managers(self) -> Iterator[Action]:
-        last = self.overview.last
-        is_building = last is not None and last.is_running
+        is_building = self.overview.running is not None
         if is_building or not permissions.can_manage_templates(self.user):
             return
         if self.template.is_archived:
@@ -273,10 +273,10 @@ class TemplatePage:
         )
 
     def _failed(self) -> Iterator[Notice]:
-        template, last = self.template, self.overview.last
+        template, newest = self.template, self.overview.newest
         if template.state != Template.State.FAILED:
             return
-        if last is not None and last.operation.kind == TemplateOperation.DELETE:
+        if newest is not None and newest.kind == TemplateOperation.DELETE:
             yield Notice(
                 level=Level.ERROR,
                 title="It could not be deleted",
@@ -286,8 +286,8 @@ class TemplatePage:
             )
             return
         actions = []
-        if last is not None:
-            url = reverse("operation-log", args=[last.operation.pk])
+        if newest is not None:
+            url = reverse("operation-log", args=[newest.pk])
             actions.append(Action(label="Read the log", url=url))
         actions += self._roll_back
         yield Notice(

@@ -18,7 +18,6 @@ from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import PERFORCE
-from provisioner.gateways.perforce.releases import is_older
 from provisioner.insight.models import (
     AdviceRule,
     OrphanRule,
@@ -37,6 +36,7 @@ from provisioner.insight.releases import (
 )
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
+from provisioner.lib.releases import is_older
 from provisioner.sites.models import PerforceServer
 
 # Registered where it is done; a name keeps the action below it.

@@ -69,7 +69,7 @@ PROGRAMS = Listing[ProgramUse](
     many="uses of programs",
     columns=(
         Column("program", "Program", "program", "program"),
-        Column("release", "Release", "release", "release", is_unbroken=True),
+        Column("release", "Release", "release", "release__numbers", is_unbroken=True),
         Column("user", "User", "user", "user", is_unbroken=True),
         Column("host", "Last host", "host", "host", is_unbroken=True),
         Column("seen", "Last seen", "last_seen_at", "last_seen_at", is_unbroken=True),

@@ -151,6 +151,15 @@ class ReleaseOverview:
         due = [person for person in self.people if person.is_due]
         return due[:MAILS_AT_ONCE]
 
+    @property
+    def shown(self) -> list[Person]:
+        """Who is listed, 200 people at most: those who would get a mail now first."""
+        return sorted(self.people, key=lambda each: not each.is_due)[:MAILS_AT_ONCE]
+
+    @property
+    def more(self) -> int:
+        return len(self.people) - len(self.shown)
+
 
 def release_overview(server: PerforceServer) -> ReleaseOverview:
     releases = list(server.program_releases.all())

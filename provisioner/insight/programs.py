@@ -17,6 +17,7 @@ from provisioner.insight.models import (
     ProgramLogReading,
     ProgramUse,
 )
+from provisioner.lib.releases import numbers_of
 from provisioner.server_log.models import LogCommand, ServerLog
 from provisioner.sites.models import PerforceServer
 
@@ -27,8 +28,9 @@ LONGEST_NAME = 300
 LOG_COMMANDS_AT_ONCE = 250_000
 LOG_TIMES_AT_MOST = 20
 # As servers and clients write it: p4/2024.1/LINUX26X86_64/2611120, and in brackets
-# [PY3.11.14/P4PY2026.1/API2026.1/2972966].
-_NUMBER = r"(?P<release>(?:19|20)[0-9]{2}\.[0-9]{1,2})(?![0-9.])"
+# [PY3.11.14/P4PY2026.1/API2026.1/2972966], and P4Java with the change that it was
+# built of: Unknown P4Java program/2025.1.2785811.
+_NUMBER = r"(?P<release>(?:19|20)[0-9]{2}\.[0-9]{1,2})(?:(?![0-9.])|(?=\.[0-9]{5}))"
 _IN_NAME = re.compile(rf"[/ ]v?{_NUMBER}")
 _IN_LIBRARY = re.compile(rf"(?:API|P4[A-Z]+){_NUMBER}")
 
@@ -164,10 +166,10 @@ def proposals(
     if not older_than:
         return []
     old = (
-        ProgramUse.objects.filter(release__lt=older_than)
+        ProgramUse.objects.filter(release__numbers__lt=numbers_of(older_than))
         .exclude(release="")
         .filter(**({"server": server} if server is not None else {}))
-        .order_by("program", "release")
+        .order_by("program", "release__numbers")
         .values_list("program", "release")
         .distinct()
     )

@@ -18,6 +18,7 @@ from provisioner.insight.models import (
     ProgramUse,
     ServerConfiguration,
 )
+from provisioner.lib.releases import numbers_of
 from provisioner.lib.rows import with_words
 from provisioner.sites.models import PerforceServer, ServerKind
 
@@ -54,12 +55,14 @@ def program_uses_matching(
 ) -> QuerySet[ProgramUse]:
     """Return the uses with all words, of releases older than that, if one is given.
 
-    Releases such as "2024.1" sort as text. What names none is left out then.
+    What names none is left out then.
     """
     words = ("program", "release", "user", "host")
     uses = with_words(program_uses_visible_to(reader), text, *words)
     if older_than:
-        uses = uses.filter(release__lt=older_than).exclude(release="")
+        uses = uses.filter(release__numbers__lt=numbers_of(older_than)).exclude(
+            release=""
+        )
     return uses.filter(**criteria)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from django.db.models import Max
 from django.db.models.functions import Coalesce
 
-from provisioner.gateways.perforce.releases import is_older
 from provisioner.insight.models import ProgramMail, ProgramRelease, ProgramUse
 from provisioner.lib import clocks
+from provisioner.lib.releases import is_older
 from provisioner.sites.models import PerforceServer
 
 NOT_AGAIN_FOR = dt.timedelta(days=30)
@@ -92,7 +92,7 @@ def people_to_ask(server: PerforceServer) -> list[Person]:
         server=server,
         program__in=[each.program for each in releases],
         last_seen_at__gte=now - SEEN_WITHIN,
-    ).order_by("program", "release")
+    ).order_by("program", "release__numbers")
     mails = ProgramMail.objects.filter(server=server)
     mailed: dict[str, dt.datetime] = dict(
         mails.filter(trouble="")

@@ -43,6 +43,7 @@ TIMES = Listing[ProbeTime](
     cells="probes/_time_cells.html",
     matching=_matching,
     usual="-at",
+    page_size=20,  # the last hour of the usual commands
     is_bounded=True,
     form=ProbeTimeFilterForm,
     chips=(Chip(label="Errors", query={"failed": "true"}),),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
+
+from django.utils.safestring import SafeString
 
 from provisioner.lib.times import duration_text
 from provisioner.probes.models import ProbePlan, ProbeRun, ProbeWeek
@@ -23,11 +26,14 @@ from provisioner.web.charts import Chart, Point, Unit
 
 CHARTED = dt.timedelta(days=7)
 PEAKS_SHOWN = 10
+WEEK_NUMBERS = (
+    *("Average", "Median", "Maximum", "Minimum", "Rounds", "Gaps", "Errors"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeOverview:
-    """A server's probe: its plan, last round, weeks, charts and newest peaks.
+    """A server's probe: its plan, last round, rows of weeks, charts and newest peaks.
 
     `baseline` is the median number of running commands of the last days, None if none
     were counted.
@@ -35,11 +41,31 @@ class ProbeOverview:
 
     plan: ProbePlan
     last: ProbeRun | None
-    weeks: list[ProbeWeek]
-    commands: list[ProbeWeek]
+    weeks: SafeString
+    commands: SafeString
     charts: list[Chart]
     baseline: float | None
     peaks: list[Peak]
+
+
+# Dozens of weeks on one page: without a template for each.
+def rows_of(weeks: Iterable[ProbeWeek]) -> SafeString:
+    """Return weeks as rows of a table."""
+    return SafeString("".join(map(_row, weeks)))
+
+
+def _row(week: ProbeWeek) -> str:
+    seconds = (week.average, week.median, week.maximum, week.minimum)
+    took = ("–" if n is None else f"{n:.3f} s" for n in seconds)  # noqa: RUF001
+    numbers = (*took, *map(str, (week.rounds, week.gaps, week.failed)))
+    cells = "".join(
+        f'<td class="number" data-label="{label}">{number}</td>'
+        for label, number in zip(WEEK_NUMBERS, numbers, strict=True)
+    )
+    return (
+        f'<tr><th class="unbroken" scope="row">{week.begin:%-d %b %Y}</th>'
+        f'<td data-label="Command">{escape(week.command)}</td>{cells}</tr>'
+    )
 
 
 def probe_overviews(*, now: dt.datetime) -> list[ProbeOverview]:
@@ -75,8 +101,8 @@ def _overview(
     return ProbeOverview(
         plan=plan,
         last=last,
-        weeks=[week for week in weeks if week.command == LAPSE],
-        commands=[week for week in weeks if week.command != LAPSE],
+        weeks=rows_of(week for week in weeks if week.command == LAPSE),
+        commands=rows_of(week for week in weeks if week.command != LAPSE),
         charts=[_lapses(plan.server, hours), _processes(plan.server, counts)],
         baseline=baseline_of(counts),
         peaks=peaks_of(counts)[::-1][:PEAKS_SHOWN],

@@ -17,7 +17,7 @@ SANDBOXES = Listing[Sandbox](
         Column("purpose", "Purpose", "purpose", "purpose"),
         Column("state", "State", "state", "state"),
         Column("p4port", "P4PORT", "p4port"),
-        Column("release", "p4d", "release", "release"),
+        Column("release", "p4d", "release", "release__numbers"),
         Column("owner", "Owner", "owner.username", "owner__username"),
         Column("expires_at", "Ends", "expires_at", "expires_at"),
         Column("status_message", "", "status_message", goes_with="state"),

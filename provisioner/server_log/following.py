@@ -12,10 +12,10 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import structlog
 from django.db import connection, transaction
@@ -26,7 +26,7 @@ from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.sizes import size_text
 from provisioner.server_log.models import ServerLog
 from provisioner.server_log.parsing import LogParser
-from provisioner.server_log.records import ReadCounts
+from provisioner.server_log.records import LoggedCommand, ReadCounts
 from provisioner.server_log.refusals import NotAServerLog
 from provisioner.server_log.storing import COUNTED, Batch, commands_of, state_of
 from provisioner.sites.models import PerforceServer
@@ -41,6 +41,9 @@ _GZIP = b"\x1f\x8b"
 CHUNK_BYTES = 1 << 20
 # Sums of one hour are added to those stored once for so much of a log.
 CHUNKS_AT_A_TIME = 64
+# Of commands that may end in another file.
+MOST_LEFT_OPEN = 2_000
+_OF_A_FILE = ("head", "offset", "running", "left_open", "behind_bytes")
 # The last block of a file that nobody writes to has ended.
 _QUIET_AFTER_SECONDS = 10.0
 
@@ -109,7 +112,22 @@ def keep_file(log: ServerLog) -> None:
 def leave_file(log: ServerLog) -> None:
     """Keep how far the file was read, and read none on; the log is not saved."""
     keep_file(log)
+    leave_open(log, [*commands_of(log.left_open), *commands_of(log.running)])
     log.head, log.offset, log.running, log.behind_bytes = "", 0, [], 0
+
+
+def leave_open(log: ServerLog, commands: Iterable[LoggedCommand]) -> None:
+    """Remember commands that may end in another file, the newest ones if too many."""
+    newest = sorted(commands, key=lambda each: each.started)[-MOST_LEFT_OPEN:]
+    for command in newest:
+        command.is_left_open = True
+    log.left_open = state_of(newest)
+
+
+def begun_before(log: ServerLog) -> list[LoggedCommand]:
+    """Return what had begun before the file that is read next, and may end in it."""
+    left_open = [] if log.head else commands_of(log.left_open)
+    return [*left_open, *commands_of(log.running)]
 
 
 @transaction.atomic
@@ -140,7 +158,8 @@ def read_once(
             if log.is_followed:
                 raise InvalidRequest(f"{name} is the file that is read as it grows.")
             leave_file(log)
-            log.save(update_fields=("head", "offset", "running", "behind_bytes"))
+            log.save(update_fields=_OF_A_FILE)
+        left_open_before = {_name_of(e) for e in log.left_open if e["stored"]}
         since = read_before(log, file.head)
         size = _read_to_its_end(log, file, since=since, at_most=at_most)
     except UNREADABLE as error:
@@ -155,13 +174,23 @@ def read_once(
     counted = {name: getattr(log, name) - before[name] for name in COUNTED}
     if not counted["commands"] and not counted["errors"]:
         raise InvalidRequest(f"{name} has no command and no error.")
+    counted["left_open"] = sum(
+        each["ended"] is None and _name_of(each) not in left_open_before
+        for each in log.left_open
+    )
     return counted
+
+
+def _name_of(command: dict[str, Any]) -> tuple[int, int]:
+    """Return what a command that is left open is known by."""
+    return command["pid"], command["started"]
 
 
 def read_text(counts: Mapping[str, int]) -> str:
     """Return how much was read, such as "Read 5 commands and 1 error"."""
     commands = count(counts["commands"], "command", "commands")
-    return f"Read {commands} and {count(counts['errors'], 'error', 'errors')}"
+    running = f" ({counts['left_open']:,} not ended yet)" if counts["left_open"] else ""
+    return f"Read {commands}{running} and {count(counts['errors'], 'error', 'errors')}"
 
 
 def _read_to_its_end(
@@ -171,7 +200,8 @@ def _read_to_its_end(
 
     None if these are too many.
     """
-    parser, is_over = LogParser(offset=since), False
+    parser = LogParser(offset=since, running=commands_of(log.left_open))
+    is_over = False
     with opened_log(file.path) as opened:
         if opened.seek(since) < since or not opened.read(1):
             return since
@@ -182,9 +212,13 @@ def _read_to_its_end(
             if opened.tell() > at_most:
                 return None
             if is_over:
-                batch.add(parser.finish())
+                batch.add(parser.close_block())
+                known = batch.add_last(parser.finish())
+                parser.counts.commands -= known
             counts, parser.counts = parser.counts, ReadCounts()
             batch.save(counts)
+        leave_open(log, batch.left_open)
+        log.save(update_fields=("left_open",))
         return opened.tell()
 
 
@@ -255,8 +289,7 @@ def head_of(first_bytes: bytes) -> str:
 def _read_file(log: ServerLog, file: _File, *, is_last: bool, until: float) -> None:
     with opened_log(file.path) as opened:
         if file.head != log.head:
-            # What had begun when the file before it ended may end in this one.
-            parser = LogParser(running=commands_of(log.running))
+            parser = LogParser(running=begun_before(log))
             save(log, file.head, read_before(log, file.head), parser)
         elif is_last and os.fstat(opened.fileno()).st_size < log.offset:
             log.gaps += 1
@@ -310,6 +343,7 @@ def save(
             batch.save(counts)
         if head != log.head:
             keep_file(log)
+            log.left_open = log.left_open if log.head else []
         log.head, log.offset, log.running = head, offset, state_of(parser.running)
-        log.save(update_fields=("head", "offset", "running", "behind_bytes", "gaps"))
+        log.save(update_fields=(*_OF_A_FILE, "gaps"))
     return True

@@ -36,6 +36,8 @@ class ServerLog(models.Model):
     after a rotation too, compressed or not. `offset` is the byte (of the uncompressed
     file) that is read next, and `running` the commands that had begun before it and not
     ended. They change in the transaction that stores what was read up to there.
+    `left_open` are commands that had not ended where files did that nobody followed:
+    the next file may bring their ends.
     `gaps` counts rotated files that were gone before they were read to their end,
     `misdated` commands that are not stored as their day has not come yet.
     """
@@ -57,6 +59,7 @@ class ServerLog(models.Model):
     head = models.CharField(max_length=64, blank=True, editable=False)
     offset = models.BigIntegerField(default=0, editable=False)
     running = models.JSONField(default=list, editable=False)
+    left_open = models.JSONField(default=list, editable=False)
     read_at = models.DateTimeField(null=True, editable=False)
     behind_bytes = models.BigIntegerField(default=0, editable=False)
     trouble = models.TextField(blank=True, editable=False)
@@ -374,16 +377,20 @@ class RepeatedCommand(models.Model):
 
 
 class Span(models.TextChoices):
+    """What sums are of, in UTC. A week begins on a Monday."""
+
     HOUR = "hour", "Hour"
     DAY = "day", "Day"
+    WEEK = "week", "Week"
 
 
 class LogSum(models.Model):
-    """What all commands of an hour or a day (UTC) with something in common took.
+    """What all commands of a span with something in common took.
 
-    `by` says what that is, and `name` which one: all commands of one user, say.
-    `over_30s` and the like took so long or longer. `most_rows` is what one of them
-    scanned at most.
+    Of thousands of hosts a month by the day is too much to add up while somebody waits:
+    so there are weeks. `by` says what they have in common, and `name` which one: all
+    commands of one user, say. `over_30s` and the like took so long or longer.
+    `most_rows` is what one of them scanned at most.
     """
 
     class By(models.TextChoices):

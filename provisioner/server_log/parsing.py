@@ -39,6 +39,8 @@ _HEADER_WITHIN = 2**20
 # What a command used is told up to so many seconds after its end.
 _SETTLED_AFTER = 3
 _MOST_RUNNING = 20_000
+# Times are whole seconds, and a lapse is told a moment later.
+_ROUNDED = 2
 # Lines of commands by which these are found again; others are read again.
 _MOST_LINES = 5_000
 # Blocks are written a little out of order; a clock that is set back goes further.
@@ -178,7 +180,7 @@ class LogParser:
         self._ready: list[Record] = []
         for command in running:
             self._running.setdefault(command.pid, []).append(command)
-            if command.is_completed or command.is_tracked or _never_completed(command):
+            if command.is_completed or command.is_tracked or never_completed(command):
                 self._settle(command, command.ended or command.started)
 
     @property
@@ -320,11 +322,12 @@ class LogParser:
     def _completed(self, found: re.Match[bytes]) -> None:
         time = self._seconds(found[1])
         self._advance(time)
-        command = self._latest(int(found[2]))
+        lapse = float(found[4])
+        command = self._latest(int(found[2]), began=time - lapse)
         if command is None:
             self.counts.ends_without_start += 1
             return
-        command.ended, command.lapse = time, float(found[4])
+        command.ended, command.lapse = time, lapse
         command.is_completed = True
         if found[5]:
             _use(command, found[5])
@@ -374,7 +377,7 @@ class LogParser:
                 self._by_line.clear()
             self._by_line[found[0]] = command
             return position
-        never_ends = _never_completed(command)
+        never_ends = never_completed(command)
         is_last = block.find(b"--- lapse ", position) >= 0
         is_last = is_last or block.find(b"--- usage ", position) >= 0
         if never_ends or (is_last and (known is None or known.is_tracked)):
@@ -424,7 +427,7 @@ class LogParser:
         if before and not is_over and not before[-1].is_completed:
             self._settle(before[-1], self._now)
         before.append(command)
-        if is_over or _never_completed(command):
+        if is_over or never_completed(command):
             self._settle(command, self._now)
         if len(self._running) > _MOST_RUNNING:
             for oldest in list(next(iter(self._running.values()))):
@@ -527,16 +530,25 @@ class LogParser:
         return (
             not command.is_tracked
             and self._is_running(command)
-            and not _never_completed(command)
+            and not never_completed(command)
         )
 
     def _is_running(self, command: LoggedCommand) -> bool:
         return command in self._running.get(command.pid, ())
 
-    def _latest(self, pid: int) -> LoggedCommand | None:
-        """Return the newest command of a process that has not been completed."""
+    def _latest(self, pid: int, *, began: float | None = None) -> LoggedCommand | None:
+        """Return the newest command of a process that has not been completed.
+
+        Of those that another file left open only one that began then, if that is told:
+        between the files another command may have begun.
+        """
         for command in reversed(self._running.get(pid, ())):
-            if not command.is_completed:
+            is_another = (
+                command.is_left_open
+                and began is not None
+                and abs(command.started - began) > _ROUNDED
+            )
+            if not command.is_completed and not is_another:
                 return command
         return None
 
@@ -562,7 +574,7 @@ class LogParser:
             commands.remove(command)
             if not commands:
                 del self._running[command.pid]
-            self.counts.commands += 1
+            self.counts.commands += command.stored is None
             self._ready.append(command)
 
     def _seconds(self, text: bytes) -> int:
@@ -608,7 +620,8 @@ def _seconds(text: bytes) -> int:
     return int(moment.timestamp()) if 1970 <= moment.year < 2100 else 0
 
 
-def _never_completed(command: LoggedCommand) -> bool:
+def never_completed(command: LoggedCommand) -> bool:
+    """Return whether a server tells the start of such a command, never its end."""
     if command.command == "pull":
         return _PULLS_ON.search(command.arguments) is not None
     return command.command in _NEVER_COMPLETED

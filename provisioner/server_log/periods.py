@@ -32,6 +32,20 @@ class Period:
         return _HOUR if self.span == Span.HOUR else _DAY
 
     @property
+    def parts(self) -> list[tuple[Span, dt.datetime, dt.datetime]]:
+        """The period in as few spans as make it up: whole weeks, and days around."""
+        first = self.begin + _DAY * (-self.begin.weekday() % 7)
+        last = self.end - _DAY * self.end.weekday()
+        if self.span == Span.HOUR or last <= first:
+            return [(self.span, self.begin, self.end)]
+        parts = (
+            (Span.DAY, self.begin, first),
+            (Span.WEEK, first, last),
+            (Span.DAY, last, self.end),
+        )
+        return [(span, begin, end) for span, begin, end in parts if begin < end]
+
+    @property
     def said(self) -> str:
         """The period in words."""
         if self.span == Span.DAY:

@@ -45,7 +45,10 @@ HAVING count(*) >= %(times)s
 
 @dataclass(frozen=True, kw_only=True)
 class Polling:
-    """What a program repeated in a time, and in how many hours of it."""
+    """What a program repeated in a time, and in how many hours of it.
+
+    Hours at two servers are two: each is asked as often.
+    """
 
     user: str
     program: str
@@ -90,7 +93,7 @@ def polling(
         rows.order_by()
         .values(*_NAMES)
         .annotate(
-            all_hours=Count("at", distinct=True),
+            all_hours=Count("pk"),
             all_commands=Sum("commands"),
             all_lapse_ms=Sum("lapse_ms"),
             all_rows_scanned=Sum("rows_scanned"),

@@ -56,7 +56,9 @@ class LoggedCommand:
     mebibytes where the log rounds to them, else bytes. `estimated_*` is what the server
     estimated of a sync, which may be that of another sync at the same moment. What is
     not UTF-8 is written as `storable` does. `uses` of tables are numbers once somebody
-    asks for `tables`: there are many, of which few are looked at.
+    asks for `tables`: there are many, of which few are looked at. `is_left_open`: it
+    had not ended where another file did, and whether it ends in this one is seen by its
+    lapse. `stored` is what was stored of it then.
     """
 
     offset: int
@@ -104,11 +106,25 @@ class LoggedCommand:
     estimated_bytes_updated: int = 0
     uses: dict[str, Numbers] = field(default_factory=dict)
     triggers: dict[str, float] = field(default_factory=dict)
+    is_left_open: bool = False
+    stored: Stored | None = None
 
     @property
     def tables(self) -> dict[str, TableUse]:
         """What the command did to each table."""
         return {name: TableUse.of(use) for name, use in self.uses.items()}
+
+
+@dataclass(slots=True, frozen=True)
+class Stored:
+    """What was stored of a command before it ended, and what it counts as.
+
+    `number` is that of its row, None if its day was not kept.
+    """
+
+    number: int | None
+    origin: str
+    before: LoggedCommand
 
 
 class MessageKind(StrEnum):

@@ -6,7 +6,6 @@ import datetime as dt
 import zoneinfo
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
@@ -25,11 +24,13 @@ from provisioner.server_log.models import (
     Span,
 )
 from provisioner.server_log.origin import Origins
+from provisioner.server_log.parsing import never_completed
 from provisioner.server_log.partitions import ensure_days
 from provisioner.server_log.records import (
     LoggedCommand,
     ReadCounts,
     Record,
+    Stored,
     TableUse,
 )
 from provisioner.server_log.records import LogMessage as Message
@@ -73,6 +74,10 @@ class Batch:
         self._oldest_day = int(oldest.timestamp()) // _DAY
         self._days: set[int] = set()
         self._commands: Rows = []
+        # Of rows that replace others: their numbers, and when they began.
+        self._again: dict[int, tuple[int, int]] = {}
+        self._left_open: dict[LoggedCommand, tuple[str, int | None]] = {}
+        self._numbers: list[int] = []
         self._uses: list[tuple[int, tuple[Any, ...]]] = []
         self._messages: Rows = []
         self._sums: _Parts = defaultdict(list)
@@ -87,23 +92,95 @@ class Batch:
             else:
                 self._add_message(record)
 
+    def add_last(self, records: Sequence[Record]) -> int:
+        """Take in what is told of commands as a file ends: another may tell more.
+
+        Returns how many are left out, as a file that was read before told of their end.
+        """
+        known = self._stored_before(records)
+        for record in records:
+            if isinstance(record, LoggedCommand) and not never_completed(record):
+                self._left_open[record] = "", None
+        self.add(record for record in records if record not in known)
+        return len(known)
+
+    def _stored_before(self, records: Iterable[Record]) -> set[Record]:
+        """Return commands without an end that are stored with theirs."""
+        unended = {
+            (_moment(_zoned(each.started, self._zone)), each.pid, each.command): each
+            for each in records
+            if isinstance(each, LoggedCommand)
+            and each.ended is None
+            and each.stored is None
+        }
+        if not unended:
+            return set()
+        times, pids, _ = zip(*unended, strict=True)
+        ended = LogCommand.objects.filter(
+            log=self._log_id, ended_at__isnull=False, started_at__in=times, pid__in=pids
+        ).values_list("started_at", "pid", "command", "user", "client")
+        return {
+            unended[key]
+            for *name, user, client in ended
+            for key in [tuple(name)]
+            if key in unended
+            and (unended[key].user, unended[key].client) == (user, client)
+        }
+
+    @property
+    def left_open(self) -> list[LoggedCommand]:
+        """Those commands, with what was stored of them, once that is saved."""
+        for command, (origin, index) in self._left_open.items():
+            if origin:
+                number = None if index is None else self._numbers[index]
+                command.stored = None
+                [before] = commands_of(state_of([command]))
+                command.stored = Stored(number=number, origin=origin, before=before)
+        return [command for command in self._left_open if command.stored is not None]
+
     def _add_command(self, command: LoggedCommand) -> None:
+        """Take a command in; of one that was stored only what is new of it."""
+        stored = command.stored
+        if stored is None:
+            self._count(command, origin=self._origins.of(command))
+        elif _differ(command, stored.before):
+            self._count(stored.before, origin=stored.origin, is_taken_back=True)
+            self._count(command, origin=stored.origin, number=stored.number)
+
+    def _count(
+        self,
+        command: LoggedCommand,
+        *,
+        origin: str,
+        number: int | None = None,
+        is_taken_back: bool = False,
+    ) -> None:
+        """Add a command to rows and sums, or take it back from the sums.
+
+        With a number it replaces the row of that number.
+        """
         started = _zoned(command.started, self._zone)
         if not _NO_SOONER_THAN < started < self._latest:
             self.misdated += 1
             return
-        is_kept = self._is_kept(started)
-        origin = self._origins.of(command)
+        is_again = command.stored is not None
+        is_kept = self._is_kept(started) and not is_taken_back
+        # The row of a day that was not kept then is not made now.
+        is_kept = is_kept and (number is not None or not is_again)
         user = command.user[:NAME_CHARACTERS]
         client = command.client[:NAME_CHARACTERS]
         host = command.host[:NAME_CHARACTERS]
         program = command.program[:NAME_CHARACTERS]
         name = command.command[:NAME_CHARACTERS]
         wait, held, rows = self._add_tables(
-            command, started, (user, client, name, origin), is_kept=is_kept
+            command,
+            started,
+            (user, client, name, origin),
+            is_kept=is_kept,
+            is_taken_back=is_taken_back,
         )
         lapse, cpu = _ms(command.lapse), command.user_cpu_ms + command.system_cpu_ms
-        numbers = (
+        numbers: tuple[int, ...] = (
             1,
             int(command.has_failed),
             int(lapse >= 30_000),
@@ -119,14 +196,20 @@ class Batch:
             lapse,
             rows,
         )
+        if is_taken_back:
+            numbers = _taken_back(numbers)
         sums, hour = self._sums, started // _HOUR
         sums[hour, "client", client, origin].append(numbers)
         sums[hour, "command", name, origin].append(numbers)
         sums[hour, "host", host, origin].append(numbers)
         sums[hour, "program", program, origin].append(numbers)
         sums[hour, "user", user, origin].append(numbers)
+        if command in self._left_open:
+            self._left_open[command] = origin, len(self._commands) if is_kept else None
         if is_kept:
             ended = command.ended
+            if number is not None:
+                self._again[len(self._commands)] = number, started
             self._commands.append(
                 (
                     self._log_id,
@@ -163,6 +246,7 @@ class Batch:
         names: tuple[str, str, str, str],
         *,
         is_kept: bool,
+        is_taken_back: bool,
     ) -> tuple[int, int, int]:
         """Take in the locks of a command of this user, client, name and origin.
 
@@ -184,16 +268,17 @@ class Batch:
             if waited < WORTH_A_SUM_MS and holds < WORTH_A_SUM_MS:
                 continue
             table = said[:NAME_CHARACTERS]
+            locks: tuple[int, ...] = (
+                1,
+                read_wait,
+                read_held,
+                write_wait,
+                write_held,
+                max(longest[0], longest[2]),
+                max(longest[1], longest[3]),
+            )
             self._locks[hour, table, user, name, origin].append(
-                (
-                    1,
-                    read_wait,
-                    read_held,
-                    write_wait,
-                    write_held,
-                    max(longest[0], longest[2]),
-                    max(longest[1], longest[3]),
-                )
+                _taken_back(locks) if is_taken_back else locks
             )
             if is_kept and (waited >= WORTH_A_ROW_MS or holds >= WORTH_A_ROW_MS):
                 row = (
@@ -225,7 +310,7 @@ class Batch:
         a log are numbered by one at a time.
         """
         ensure_days(_moment(day * _DAY).date() for day in sorted(self._days))
-        numbers = _numbers(LogCommand, len(self._commands))
+        self._numbers = numbers = self._numbers_of_rows()
         _copy(
             LogCommand,
             [
@@ -248,11 +333,26 @@ class Batch:
         )
         columns = ("log_id", "at", "kind", "pid", "operation", "text")
         _copy(LogMessage, self._messages, columns)
-        _add_up(LogSum, _SUM_KEY, _SUM_COLUMNS, self._rows_of(self._sums))
-        _add_up(LockSum, _LOCK_KEY, _LOCK_SUMS, self._rows_of(self._locks))
+        sums, locks = self._rows_of(self._sums), self._rows_of(self._locks)
+        _add_up(LogSum, _SUM_KEY, _SUM_COLUMNS, sums)
+        _add_up(LockSum, _LOCK_KEY, _LOCK_SUMS, locks)
         changed = {name: models.F(name) + getattr(counts, name) for name in _COUNTS}
         misdated = models.F("misdated") + self.misdated
         ServerLog.objects.filter(pk=self._log_id).update(**changed, misdated=misdated)
+
+    def _numbers_of_rows(self) -> list[int]:
+        """Return the number of each row: a new one, or that of the row it replaces."""
+        numbers = _numbers(LogCommand, len(self._commands) - len(self._again))
+        # A zone or day of its row is as it was: both were made of the same command.
+        for number, started in self._again.values():
+            began = {"log": self._log_id, "started_at": _moment(started)}
+            LogCommand.objects.filter(pk=number, **began).delete()
+            LogTableUse.objects.filter(command_id=number, **began).delete()
+        new = iter(numbers)
+        return [
+            self._again[index][0] if index in self._again else next(new)
+            for index in range(len(self._commands))
+        ]
 
     def _hours(self) -> list[dt.datetime]:
         """Return the hours that the stored commands began in."""
@@ -283,6 +383,12 @@ _LOCKED = slice(
 )
 # The last numbers of sums are maxima.
 _MAXIMA = 2
+_FACTS = tuple(LoggedCommand.__dataclass_fields__)
+
+
+def _taken_back(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return what takes these numbers from sums; maxima do not go down."""
+    return (*(-number for number in numbers[:-_MAXIMA]), *(0,) * _MAXIMA)
 
 
 def _together(numbers: list[tuple[int, ...]]) -> tuple[int, ...]:
@@ -312,12 +418,41 @@ _LOCK_SUMS = ("commands", *_LOCK_COLUMNS, "longest_wait_ms", "longest_held_ms")
 
 def state_of(commands: Sequence[LoggedCommand]) -> list[dict[str, Any]]:
     """Return commands in a form that JSON has."""
-    return [{**asdict(command), "uses": command.tables} for command in commands]
+    return [_state(command) for command in commands]
+
+
+def _state(command: LoggedCommand) -> dict[str, Any]:
+    stored = command.stored
+    return {
+        **{name: getattr(command, name) for name in _FACTS},
+        "triggers": dict(command.triggers),
+        "uses": {name: list(use) for name, use in command.tables.items()},
+        "stored": stored
+        and {
+            "number": stored.number,
+            "origin": stored.origin,
+            "before": _state(stored.before),
+        },
+    }
+
+
+def _differ(command: LoggedCommand, other: LoggedCommand) -> bool:
+    """Return whether the log tells more of a command than of its copy."""
+    left_out = {"stored": None, "is_left_open": False}
+    return {**_state(command), **left_out} != {**_state(other), **left_out}
 
 
 def commands_of(state: Iterable[dict[str, Any]]) -> list[LoggedCommand]:
     """Return the commands of which `state_of` made this."""
-    return [LoggedCommand(**facts) for facts in state]
+    return [_command_of(facts) for facts in state]
+
+
+def _command_of(facts: dict[str, Any]) -> LoggedCommand:
+    stored = facts["stored"]
+    if stored is not None:
+        before = _command_of(stored["before"])
+        stored = Stored(number=stored["number"], origin=stored["origin"], before=before)
+    return LoggedCommand(**{**facts, "stored": stored})
 
 
 @lru_cache(maxsize=4000)
@@ -376,7 +511,7 @@ def _copy(model: type[models.Model] | str, rows: Rows, columns: Sequence[str]) -
 def _add_up(
     model: type[models.Model], key: Sequence[str], sums: Sequence[str], rows: Rows
 ) -> None:
-    """Add sums by hour to those that are there, and to those by day."""
+    """Add sums by hour to those that are there, and to those of longer spans."""
     if not rows:
         return
     table, columns = model._meta.db_table, _quoted((*key, *sums))
@@ -391,6 +526,11 @@ def _add_up(
         else f'"{name}" = there."{name}" + excluded."{name}"'
         for name in sums
     )
+    of_longer = " UNION ALL ".join(
+        f"SELECT log_id, '{span.value}', date_trunc('{span.value}', at, 'UTC'), "  # noqa: S608 - ours
+        f"{names}, {totals} FROM {table}_new GROUP BY 1, 2, 3, {names}"
+        for span in (Span.DAY, Span.WEEK)
+    )
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE TEMPORARY TABLE {table}_new ON COMMIT DROP AS "  # noqa: S608 - ours
@@ -399,9 +539,7 @@ def _add_up(
         _copy(f"{table}_new", rows, (*key, *sums))
         cursor.execute(
             f"INSERT INTO {table} AS there ({columns}) "  # noqa: S608 - ours
-            f"SELECT * FROM {table}_new UNION ALL "
-            f"SELECT log_id, '{Span.DAY.value}', date_trunc('day', at, 'UTC'), "
-            f"{names}, {totals} FROM {table}_new GROUP BY 1, 2, 3, {names} "
+            f"SELECT * FROM {table}_new UNION ALL {of_longer} "
             f"ORDER BY {_quoted(key)} "
             f"ON CONFLICT ({_quoted(key)}) DO UPDATE SET {changes}"
         )

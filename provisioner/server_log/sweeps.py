@@ -101,8 +101,11 @@ def sweep_log_days(timestamp: int) -> None:
     oldest = today - dt.timedelta(days=settings.SERVER_LOG_DAYS)
     for sums in (LogSum.objects.exclude(by=LogSum.By.COMMAND), LockSum.objects.all()):
         sums.filter(span=Span.HOUR, at__date__lt=oldest).delete()
+    # A week goes with all its days.
+    monday = today - SUMS_KEPT
+    monday -= dt.timedelta(days=monday.weekday())
     for model in (LogSum, LockSum):
-        model.objects.filter(at__date__lt=today - SUMS_KEPT).delete()
+        model.objects.filter(at__date__lt=monday).delete()
     RepeatedCommand.objects.filter(at__date__lt=oldest).delete()
     SeenCheckpoint.objects.filter(seen_at__date__lt=today - SUMS_KEPT).delete()
     if ServerLog.objects.exists():

@@ -16,6 +16,7 @@ from provisioner.server_log.following import (
     CHUNK_BYTES,
     CHUNKS_AT_A_TIME,
     HEAD_BYTES,
+    begun_before,
     head_of,
     note_reading,
     read_before,
@@ -65,8 +66,7 @@ def _read_on(log: ServerLog, there: Log, *, until: float) -> None:
         return
     if head != log.head:
         log.gaps += bool(log.head)
-        # What had begun when the file before it ended may end in this one.
-        parser = LogParser(running=commands_of(log.running))
+        parser = LogParser(running=begun_before(log))
         if not save(log, head, read_before(log, head), parser):
             return
     parser = LogParser(offset=log.offset, running=commands_of(log.running))

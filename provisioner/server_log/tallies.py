@@ -137,7 +137,7 @@ def tallies(
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(reader))
-    sums = _within(LogSum.objects.filter(by=by), period, server=server, whose=whose)
+    sums = _in_parts(LogSum.objects.filter(by=by), period, server=server, whose=whose)
     totals = {f"all_{name}": Sum(name) for name in _SUMMED}
     longest = {f"all_{name}": Max(name) for name in _LONGEST}
     rows = (
@@ -212,7 +212,7 @@ def worst_lock_tallies(
 def _lock_sums(
     names: Sequence[str], period: Period, *, server: str, whose: str
 ) -> QuerySet[Any]:
-    sums = _within(LockSum.objects.all(), period, server=server, whose=whose)
+    sums = _in_parts(LockSum.objects.all(), period, server=server, whose=whose)
     waits, holds = ("read_wait_ms", "write_wait_ms"), ("read_held_ms", "write_held_ms")
     totals = {f"all_{name}": Sum(name) for name in ("commands", *waits, *holds)}
     wait = Sum(F("read_wait_ms") + F("write_wait_ms"))
@@ -237,12 +237,16 @@ def moments(
     totals = {f"all_{name}": Sum(name) for name in ("commands", "lapse_ms", "wait_ms")}
     of_ours = Q(origin=Origin.OURS, name__in=OURS_MARKED)
     ours = Sum("lapse_ms", filter=of_ours, default=0)
-    rows = (
-        _within(sums, period, server=server, whose=whose)
-        .values("at")
-        .annotate(all_ours_ms=ours, **totals)
+    rows = of_whose(
+        sums.order_by().filter(
+            span=period.span, at__gte=period.begin, at__lt=period.end
+        ),
+        whose,
     )
-    return [Moment(**_plain(row)) for row in rows.order_by("at")]
+    if server:
+        rows = rows.filter(log__server__name=server)
+    moments = rows.values("at").annotate(all_ours_ms=ours, **totals).order_by("at")
+    return [Moment(**_plain(row)) for row in moments]
 
 
 def of_whose(rows: QuerySet[Any], whose: str) -> QuerySet[Any]:
@@ -263,13 +267,14 @@ def origins_of(whose: str) -> list[str]:
     return [whose] if whose else list(Origin.values)
 
 
-def _within(
+def _in_parts(
     sums: QuerySet[Any], period: Period, *, server: str, whose: str
 ) -> QuerySet[Any]:
-    found = sums.order_by().filter(
-        span=period.span, at__gte=period.begin, at__lt=period.end
+    """Return the sums that make up a period, by the week where they can."""
+    parts = (
+        Q(span=span, at__gte=begin, at__lt=end) for span, begin, end in period.parts
     )
-    found = of_whose(found, whose)
+    found = of_whose(sums.order_by().filter(reduce(operator.or_, parts)), whose)
     return found.filter(log__server__name=server) if server else found
 
 

@@ -1,7 +1,8 @@
 """One component for every chart: bars or dots, links to their rows, what was before.
 
 A chart is an SVG and a table with the same numbers. Scripts draw it from the rows of
-the table, with axes and a cursor (`static/js/charts.js`).
+the table, with axes and a cursor (`static/js/charts.js`): `data-point` has the numbers
+of a point in the order of its fields, - for one that is not known.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _LEAST_PERCENT = 1.0
 _WIDEST_PERCENT = 6.0
 # The foot of a chart of dots: its height grows with the order of magnitude.
 _LEAST_DOT = 0.01
+# What a bar is made of, from back to front.
+_KINDS = ("chart-stretch", "bar-half", "bar-before", "bar-value", "bar-part")
 
 
 class Unit(StrEnum):
@@ -115,18 +118,33 @@ class Chart:
         )
         return max(*numbers, *self.lines, 0.0) or 1.0
 
-    # Hundreds of bars and rows on one page: without a template for each.
+    # Hundreds of bars and rows on one page: a path for all bars of a kind, and no
+    # template for each row. The table has their names and their links.
     @property
     def drawn(self) -> SafeString:
         """The bars or dots, scaled to a picture of 100 by 100."""
         if self.is_dots:
             return self._dots
         slot = min(100 / len(self.points), _WIDEST_PERCENT)
-        bars = (
-            self._bar(point, x=index * slot + slot * (1 - _FILLED) / 2, slot=slot)
-            for index, point in enumerate(self.points)
+        bars: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+        for index, point in enumerate(self.points):
+            x = index * slot + slot * (1 - _FILLED) / 2
+            for kind, height in zip(_KINDS, self._heights(point), strict=True):
+                if height:
+                    bars[kind].append(_path(x, slot, height))
+        return SafeString(
+            "".join(
+                f'<path class="{kind}" d="{"".join(paths)}"/>'
+                for kind, paths in bars.items()
+                if paths
+            )
         )
-        return SafeString("".join(bars))
+
+    def _heights(self, point: Point) -> tuple[float, ...]:
+        """Return how high the bars of a point are, in the order of the kinds."""
+        numbers = (point.ceiling, point.before, point.value, point.part)
+        heights = (_height(number or 0.0, self._highest) for number in numbers)
+        return (100.0 if self._is_marked(point) else 0.0, *heights)
 
     @property
     def _dots(self) -> SafeString:
@@ -170,34 +188,9 @@ class Chart:
         end = point.at + self._slot_seconds
         return any(e.begin < end and point.at < e.end for e in self.stretches)
 
-    def _bar(self, point: Point, *, x: float, slot: float) -> str:
-        heights = (
-            _height(number or 0.0, self._highest)
-            for number in (point.ceiling, point.before, point.value, point.part)
-        )
-        kinds = ("bar-half", "bar-before", "bar-value", "bar-part")
-        marked = " chart-stretch" if self._is_marked(point) else ""
-        paths = (
-            f'<path class="{kind}" d="{_path(x, slot, height)}"/>'
-            for kind, height in zip(kinds, heights, strict=True)
-            if height
-        )
-        bar = (
-            f"<title>{escape(point.label)}: {escape(self.text(point.value))}</title>"
-            f'<path class="bar-field{marked}" d="{_path(x, slot, 100.0)}"/>'
-            f"{''.join(paths)}"
-        )
-        if not point.url:
-            return f'<g class="bar">{bar}</g>'
-        return f'<a class="bar" href="{escape(point.url)}" tabindex="-1">{bar}</a>'
-
     @property
     def headings(self) -> tuple[str, ...]:
         return (*self.columns, "Period before") if self.is_compared else self.columns
-
-    @cached_property
-    def _escaped_headings(self) -> list[str]:
-        return [escape(heading) for heading in self.headings]
 
     @property
     def rows(self) -> SafeString:
@@ -207,19 +200,13 @@ class Chart:
     def _row(self, point: Point) -> str:
         before = "–" if point.before is None else self.text(point.before)  # noqa: RUF001
         cells = (*point.cells, before) if self.is_compared else point.cells
-        numbers = {"at": point.at, "value": point.value}
-        numbers |= {"ceiling": point.ceiling} if point.ceiling is not None else {}
-        numbers |= {"before": point.before} if point.before is not None else {}
-        numbers |= {"part": point.part} if point.part is not None else {}
-        data = "".join(f' data-{name}="{_plain(n)}"' for name, n in numbers.items())
+        numbers = (point.at, point.value, point.ceiling, point.before, point.part)
+        data = " ".join("-" if n is None else _plain(n) for n in numbers)
         label = escape(point.label)
         if point.url:
             label = f'<a href="{escape(point.url)}">{label}</a>'
-        texts = "".join(
-            f'<td class="number" data-label="{heading}">{escape(cell)}</td>'
-            for heading, cell in zip(self._escaped_headings, cells, strict=True)
-        )
-        return f'<tr{data}><th class="unbroken" scope="row">{label}</th>{texts}</tr>'
+        texts = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        return f'<tr data-point="{data}"><th scope="row">{label}</th>{texts}</tr>'
 
 
 def _plain(number: float) -> str:

@@ -54,13 +54,16 @@
     return [...table.querySelectorAll("tbody tr")].reverse();
   }
 
-  function column(rows, name) {
-    return rows.map((row) => (name in row.dataset ? Number(row.dataset[name]) : null));
+  // Columns of time, value, ceiling, value before and part.
+  function columnsOf(rows) {
+    const points = rows.map((row) => row.dataset.point.split(" "));
+    return [0, 1, 2, 3, 4].map((n) => points.map((each) => (each[n] === "-" ? null : Number(each[n]))));
   }
 
   function sentence(row) {
     const cells = [...row.cells].slice(1);
-    const values = cells.map((cell) => `${cell.dataset.label}: ${cell.textContent}`);
+    const headings = row.closest("table").tHead.rows[0].cells;
+    const values = cells.map((cell) => `${headings[cell.cellIndex].textContent}: ${cell.textContent}`);
     return `${row.cells[0].textContent}. ${values.join(", ")}`;
   }
 
@@ -150,7 +153,7 @@
 
   function draw(figure) {
     const rows = rowsOf(figure);
-    const data = ["at", "value", "ceiling", "before", "part"].map((name) => column(rows, name));
+    const data = columnsOf(rows);
     if ("dots" in figure.dataset) data[1] = data[1].map((number) => Math.max(number, 0.01));
     const said = figure.querySelector(".chart-values");
     const picture = figure.querySelector("svg");

@@ -129,8 +129,17 @@ def test_a_phase_that_took_no_time_is_drawn_too(
 def test_the_page_has_the_plot_its_words_and_its_numbers(
     as_carol: Client, template: Template, builds: list[Operation]
 ) -> None:
-    page = as_carol.get(f"/templates/{template.pk}/").text
+    first = as_carol.get(f"/templates/{template.pk}/").text
+    page = as_carol.get(f"/templates/{template.pk}/", {"more": "1"}).text
+    part = as_carol.get(
+        f"/templates/{template.pk}/", {"more": "1"}, headers={"HX-Request": "true"}
+    ).text
 
+    # It comes once the page is there; without scripts a link leads to it.
+    assert "plot-bars" not in first
+    assert '<a href="?more=1#more">Mirrors, warm pools and build times</a>' in first
+    assert part.count('<svg class="plot-bars"') == 4
+    assert "<h1>" not in part
     assert page.count('<svg class="plot-bars"') == 4
     assert (
         'aria-label="build: 3 builds, from 30 s to 1 min, the last 1 min, 1 failed"'
@@ -147,7 +156,8 @@ def test_the_page_has_the_plot_its_words_and_its_numbers(
 def test_a_template_that_was_never_built_has_no_plot(
     as_carol: Client, template: Template
 ) -> None:
-    assert "plot-bars" not in as_carol.get(f"/templates/{template.pk}/").text
+    page = as_carol.get(f"/templates/{template.pk}/", {"more": "1"})
+    assert "plot-bars" not in page.text
 
 
 def test_more_builds_need_no_more_queries(

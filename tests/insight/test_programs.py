@@ -57,6 +57,8 @@ def server() -> PerforceServer:
         ("P4V/NTX64/2025.2/2706456/v97", ("P4V", "2025.2")),
         ("editor [PY3.11.14/P4PY2026.1/API2026.1/2972966]", ("editor", "2026.1")),
         ("a script [PY3.10.4/P4PY2024.2/API2024.2/1]/v97", ("a script", "2024.2")),
+        ("Unknown P4Java program/2025.1.2785811", ("Unknown P4Java program", "2025.1")),
+        ("a build/2025.1.2", ("a build", "")),
         ("jam", ("jam", "")),
         ("/", ("/", "")),
         ("x" * 9000 + "/2024.1", ("x" * LONGEST_NAME, "2024.1")),
@@ -198,3 +200,28 @@ def test_scripts_list_programs(api_as_admin: APIClient) -> None:
 
     assert [(each["program"], each["user"]) for each in found] == [("p4", "alice")]
     assert api_as_admin.get(address, {"older_than": "old"}).status_code == 400
+
+
+def test_releases_are_compared_by_their_numbers_everywhere(
+    as_admin: Client, api_as_admin: APIClient
+) -> None:
+    server = PerforceServerFactory.create()
+    seen = [
+        ProcessFactory.create(server=server, program=f"p4/{release}/NTX64/1", user=user)
+        for user, release in (
+            ("new", "2024.10"),
+            ("old", "2024.2"),
+            ("older", "2023.2"),
+        )
+    ]
+    record_programs(server, seen, now=timezone.now())
+
+    sorted_by = as_admin.get(reverse("program-list"), {"sort": "-release"}).text
+    found = api_as_admin.get("/api/v1/perforce-programs", {"older_than": "2024.10"})
+    _, by_name = proposals("2024.10")
+
+    places = [sorted_by.index(f">{release}<") for release in ("2024.10", "2024.2")]
+    assert places == sorted(places)
+    assert {each["user"] for each in found.json()["results"]} == {"old", "older"}
+    assert len(proposals("2023.2")) == 1
+    assert by_name.command.endswith("'rejectList=p4,version=2023.2,p4,version=2024.2'")

@@ -211,6 +211,7 @@ def test_one_click_asks_so_many_and_the_page_says_who_got_none(
     page = as_admin.get(reverse("program-releases"))
     assert "Send 1 mail" in page.text
     assert page.text.count('name="user"') == 1
+    assert "1 more person uses an older one." in page.text
 
     as_admin.post(reverse("program-ask", args=[server.pk]), {"user": ["alice", "bob"]})
 

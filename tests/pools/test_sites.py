@@ -178,7 +178,7 @@ def test_a_pool_ends_with_its_mirror(pool: Pool, mirror: Mirror, admin: User) ->
 
 def test_pages_show_pools_by_site(pool: Pool, admin: User, alice: User) -> None:
     make_pool(pool.template, pool.owner, size=1)
-    address = f"/templates/{pool.template_id}/"
+    address = f"/templates/{pool.template_id}/?more=1"
 
     page = browser_of(admin).get(address).text
 

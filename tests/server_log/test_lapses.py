@@ -110,7 +110,7 @@ def test_checkpoints_are_marked_once_from_the_log_or_as_seen(
     assert found[1]["began"] == f"{later:%Y-%m-%dT%H:%M:%SZ}"
     assert found[1]["ended"] == f"{later + MINUTE:%Y-%m-%dT%H:%M:%SZ}"
     assert "admin dump of root, as seen running" in page.text
-    assert 'class="bar-field chart-stretch"' in page.text
+    assert '<path class="chart-stretch"' in page.text
     assert plot.text.count('<path class="chart-stretch"') == 2
 
 

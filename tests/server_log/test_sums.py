@@ -6,16 +6,18 @@ import datetime as dt
 import re
 from collections.abc import Callable
 from html import unescape
+from typing import Any
 
 import pytest
+from django.db.models import Sum
 from django.test import Client
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.lib import clocks
-from provisioner.server_log.models import ServerLog, Span
+from provisioner.server_log.models import LogSum, ServerLog, Span
 from provisioner.server_log.periods import period_of
-from provisioner.server_log.tallies import lock_tallies, worst_lock_tallies
+from provisioner.server_log.tallies import lock_tallies, tallies, worst_lock_tallies
 from provisioner.sites.models import PerforceServer
 from tests.support.factories import PerforceServerFactory, UserFactory
 from tests.support.logs import logged, store
@@ -152,6 +154,42 @@ def test_scripts_are_refused_such_a_time(
     assert backwards.status_code == 400
     assert "This time is not after the first one." in backwards.json()["detail"]
     assert too_early.status_code == 400
+
+
+@pytest.mark.parametrize("days", [5, 7, 8, 16, 30])
+def test_whole_weeks_and_days_around_them_are_the_same_as_days(
+    server: PerforceServer, admin: User, settings: Any, days: int
+) -> None:
+    settings.SERVER_LOG_DAYS = 60
+    log = ServerLog.objects.create(server=server, path="/log", is_followed=False)
+    now, none = clocks.database_now(), "0ms+0ms/0ms+0ms"
+    text = "".join(
+        logged(
+            *(f"user{day % 3}", "user-sync", none),
+            at=now - day * dt.timedelta(days=1),
+            lapse=2**day % 10_007,
+            pid=day + 1,
+        )
+        for day in reversed(range(40))
+    )
+    store(log, text)
+    period = period_of(days=days)
+
+    found = tallies(admin, period=period, by="user")
+
+    begin, *_, end = [at for _, *times in period.parts for at in times]
+    assert (begin, end) == (period.begin, period.end)
+    days_alone = LogSum.objects.filter(
+        span=Span.DAY, by="user", at__gte=period.begin, at__lt=period.end
+    )
+    by_name = {
+        row["name"]: (row["all"], row["took"])
+        for row in days_alone.order_by()
+        .values("name")
+        .annotate(all=Sum("commands"), took=Sum("lapse_ms"))
+    }
+    assert {t.name: (t.commands, t.lapse_ms) for t in found} == by_name
+    assert sum(each.commands for each in found) == days + 1
 
 
 def test_short_times_count_whole_hours_and_long_ones_whole_days() -> None:

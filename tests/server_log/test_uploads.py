@@ -89,7 +89,7 @@ def test_a_log_is_sent_and_read_once(
         *("perforce", {"upload_id": accepted.json()["id"]}),
     )
     assert came == [
-        ("read", "Read 5 commands and 1 error."),
+        ("read", "Read 5 commands (1 not ended yet) and 1 error."),
         ("refused", "log was read already: nothing in it is new."),
         ("read", "Read 1 command and 0 errors."),
     ]
@@ -188,7 +188,7 @@ def test_a_log_is_uploaded_on_its_page(
     large = browser.post(path, {"file": SimpleUploadedFile("log", LOG * 900)})
 
     assert "Waiting" in sent.text
-    assert "Read 5 commands and 1 error." in shown.text
+    assert "Read 5 commands (1 not ended yet) and 1 error." in shown.text
     assert (wrong.status_code, nothing.status_code) == (409, 422)
     assert "not the log of a Perforce server" in wrong.text
     assert large.status_code == 409

@@ -65,7 +65,7 @@ def table(browser: Client, address: str) -> list[dict[str, str]]:
 
 def is_polling(page: str) -> bool:
     """Return whether a page asks for changes by itself."""
-    return re.search(r'hx-trigger="(every|load)', page) is not None
+    return re.search(r'hx-trigger="(every|load delay)', page) is not None
 
 
 @pytest.fixture

@@ -43,12 +43,16 @@ from provisioner.web.templatetags.cloneyard import count
 @require_safe
 @vary_on_headers("HX-Request")
 def template_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a template; htmx gets its build's progress, and all of it once ended."""
+    """Show a template; htmx gets its build's progress, and all of it once ended.
+
+    Its mirrors, pools and build times come once the page is there, or with `more`.
+    """
     overview = find_template_overview(request.user, pk=pk)
     if overview is None:
         raise Http404
     context: dict[str, object] = {"overview": overview, "template": overview.template}
-    if request.htmx and overview.last is not None and overview.last.is_running:
+    asks_for_more = "more" in request.GET
+    if request.htmx and overview.running is not None and not asks_for_more:
         context["is_update"] = True
         context["has_changed"] = request.GET.get("said") != digest(
             overview.announcement
@@ -58,7 +62,10 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
         overview=overview,
         user=request.user,
         shows_all_snapshots=request.GET.get("snapshots") == "all",
+        shows_more=asks_for_more,
     )
+    if request.htmx and asks_for_more:
+        return render(request, "catalog/_more.html", context)
     if not request.htmx:
         return render(request, "catalog/detail.html", context)
     context["is_update"] = True

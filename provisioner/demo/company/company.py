@@ -35,6 +35,7 @@ from provisioner.demo.company.templates import (
     withdraw_unneeded,
 )
 from provisioner.mirrors.models import Mirror
+from provisioner.probes.queries import keep_weeks
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
@@ -88,6 +89,8 @@ class Company:
         ]
         self._settle()
         studio.write()
+        # As a sweep did each night.
+        keep_weeks(now=studio.now)
         log_a_day(studio, places=self.places, people=self.people)
         self._have_joined()
 

@@ -1,4 +1,4 @@
-"""Releases of Perforce programs, such as "2024.2", and which is older."""
+"""Releases of Perforce programs, such as "2024.2", and how long they are supported."""
 
 from __future__ import annotations
 
@@ -29,15 +29,6 @@ def p4d_release_in(version: str) -> str:
     """
     found = _OF_P4D.search(version)
     return found[1] if found else ""
-
-
-def is_older(release: str, than: str) -> bool:
-    """Return whether a release came before another; False if one is ""."""
-    return bool(release and than) and _numbers(release) < _numbers(than)
-
-
-def _numbers(release: str) -> tuple[int, ...]:
-    return tuple(map(int, release.split(".")))
 
 
 def maintenance_ends(release: str) -> tuple[dt.date, dt.date]:

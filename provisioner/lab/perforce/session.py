@@ -155,7 +155,7 @@ class Session:
             user=request.user,
             client=request.client_name,
             address=self._peer_address,
-            program=message.text("prog"),
+            program=self._program(message),
             command=f"user-{typed} {' '.join(message.args)[:200]}".strip(),
         )
         rule = faults.matching_rule(self._state, command=typed)
@@ -310,7 +310,7 @@ class Session:
             user=request.user,
             client=request.client_name,
             address=self._peer_address,
-            program=request.message.text("prog"),
+            program=self._program(request.message),
             command=request.command,
             arguments=" ".join(request.message.args),
             started=time.time(),
@@ -325,6 +325,21 @@ class Session:
                 self._connection.between_writes = None
 
     # --- who is asking
+
+    def _program(self, message: Message) -> str:
+        """Return what a client says that it is: a program and its version.
+
+        Without a version it is told by the level of its protocol. "p4" says its own
+        from the second message of a command on.
+
+        Source: logs in the test data of go-libp4dlog, and what p4 2025.1, P4Python
+        2026.1 and P4Java 2025.1 send.
+        """
+        program = message.text("prog")
+        version = message.text("version")
+        if not version and self._client_level:
+            version = f"v{self._client_level}"
+        return f"{program}/{version}" if program and version else program
 
     def _check_program(self, request: Request) -> None:
         program = request.message.text("prog")

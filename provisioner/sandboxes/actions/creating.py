@@ -12,12 +12,13 @@ from django.db import transaction
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.starting import start_operation
-from provisioner.gateways.perforce.releases import is_older, p4d_release_in
+from provisioner.gateways.perforce.releases import p4d_release_in
 from provisioner.gateways.reach import perforce_address
 from provisioner.insight.models import ServerConfiguration
 from provisioner.lib import clocks
 from provisioner.lib.names import check_name
 from provisioner.lib.refusals import InvalidRequest
+from provisioner.lib.releases import is_older
 from provisioner.sandboxes import refusals
 from provisioner.sandboxes.actions.describing import volumes_of
 from provisioner.sandboxes.models import (

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ('path', models.CharField(max_length=255, validators=[provisioner.sites.values.check_file_path])),
             ],
             options={
-                'ordering': ('-release',),
+                'ordering': ('-release__numbers',),
             },
         ),
         migrations.CreateModel(

@@ -28,7 +28,7 @@ class P4dVersion(models.Model):
     path = models.CharField(max_length=255, validators=[check_file_path])
 
     class Meta:
-        ordering = ("-release",)
+        ordering = ("-release__numbers",)
 
     def __str__(self) -> str:
         return self.release

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from provisioner.gateways.hosts.p4d import is_port_free
-from provisioner.gateways.perforce.releases import is_older, p4d_release_in
+from provisioner.gateways.perforce.releases import p4d_release_in
 from provisioner.lib.refusals import StepRefused
+from provisioner.lib.releases import is_older
 from provisioner.sandboxes.steps.run import Checked, SandboxRun, refusing
 
 

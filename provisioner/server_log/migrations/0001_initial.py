@@ -20,19 +20,23 @@ def partitioned(table, *, key):
 
 
 def by_span(table, *, once, names):
-    """Return the SQL that keeps sums of days apart: those of hours are many more.
+    """Return the SQL that keeps sums of longer spans apart: those of hours are many more.
 
     Days are added to all day long, which has room in their pages.
     """
+    parts = ''.join(
+        f"""
+        CREATE TABLE {table}_{span} PARTITION OF {table} FOR VALUES IN ('{span}')
+            WITH (fillfactor = 70);"""
+        for span in ('day', 'week')
+    )
     return f"""
         ALTER TABLE {table} RENAME TO {table}_plain;
         CREATE TABLE {table} (LIKE {table}_plain) PARTITION BY LIST (span);
         DROP TABLE {table}_plain;
         CREATE SEQUENCE {table}_id_seq OWNED BY {table}.id;
         ALTER TABLE {table} ALTER id SET DEFAULT nextval('{table}_id_seq');
-        CREATE TABLE {table}_hour PARTITION OF {table} FOR VALUES IN ('hour');
-        CREATE TABLE {table}_day PARTITION OF {table} FOR VALUES IN ('day')
-            WITH (fillfactor = 70);
+        CREATE TABLE {table}_hour PARTITION OF {table} FOR VALUES IN ('hour');{parts}
         ALTER TABLE {table} ADD CONSTRAINT {once} UNIQUE ({names});
         ALTER TABLE {table} ADD FOREIGN KEY (log_id) REFERENCES server_log_serverlog
             DEFERRABLE INITIALLY DEFERRED;
@@ -61,6 +65,7 @@ class Migration(migrations.Migration):
                 ('head', models.CharField(blank=True, editable=False, max_length=64)),
                 ('offset', models.BigIntegerField(default=0, editable=False)),
                 ('running', models.JSONField(default=list, editable=False)),
+                ('left_open', models.JSONField(default=list, editable=False)),
                 ('read_at', models.DateTimeField(editable=False, null=True)),
                 ('behind_bytes', models.BigIntegerField(default=0, editable=False)),
                 ('trouble', models.TextField(blank=True, editable=False)),
@@ -135,7 +140,7 @@ class Migration(migrations.Migration):
             name='LogSum',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('span', models.CharField(choices=[('hour', 'Hour'), ('day', 'Day')], max_length=4)),
+                ('span', models.CharField(choices=[('hour', 'Hour'), ('day', 'Day'), ('week', 'Week')], max_length=4)),
                 ('by', models.CharField(choices=[('command', 'Command'), ('user', 'User'), ('program', 'Program'), ('client', 'Client'), ('host', 'Host')], max_length=7)),
                 ('at', models.DateTimeField()),
                 ('name', models.TextField(db_collation='C')),
@@ -213,7 +218,7 @@ class Migration(migrations.Migration):
             name='LockSum',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('span', models.CharField(choices=[('hour', 'Hour'), ('day', 'Day')], max_length=4)),
+                ('span', models.CharField(choices=[('hour', 'Hour'), ('day', 'Day'), ('week', 'Week')], max_length=4)),
                 ('at', models.DateTimeField()),
                 ('table', models.TextField(db_collation='C')),
                 ('user', models.TextField(db_collation='C')),

@@ -1,0 +1,183 @@
+"""Commands that had not ended where an uploaded log did: the next file ends them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.server_log import following
+from provisioner.server_log.following import follow, read_once, read_text
+from provisioner.server_log.models import (
+    LockSum,
+    LogCommand,
+    LogSum,
+    LogTableUse,
+    ServerLog,
+)
+from provisioner.sites.models import PerforceServer
+from tests.server_log.logs import end, info, start, whole
+from tests.support.factories import PerforceServerFactory
+
+pytestmark = pytest.mark.django_db
+
+LONG = "user-sync //depot/..."
+TRACK = (
+    *("--- lapse 42s", "--- filetotals (svr) send/recv files+bytes 7+90mb/0+0mb"),
+    *("--- db.have", "---   total lock wait+held read/write 0ms+0ms/20ms+500ms"),
+)
+FIRST = (
+    whole(1, "user-info")
+    + info(start(410, LONG, second=1))
+    + info(start(411, "user-files //...", second=2))
+)
+# It ends the sync; what process 411 ended began later than the files did.
+SECOND = (
+    whole(2, "user-have", second=30)
+    + info(end(410, "42", second=43))
+    + info(start(410, LONG, second=1), *TRACK)
+    + info(end(411, "1.5", second=44))
+    + whole(3, "user-where", second=50)
+)
+
+
+@pytest.fixture
+def server(settings: Any) -> PerforceServer:
+    settings.SERVER_LOG_DAYS = 20_000
+    server: PerforceServer = PerforceServerFactory.create()
+    return server
+
+
+def read(server: PerforceServer, path: Path, text: str) -> str:
+    path.write_bytes(gzip.compress(os.fsencode(text)))
+    return read_text(read_once(server, path))
+
+
+def test_the_next_file_brings_the_end_of_a_command_once(
+    server: PerforceServer, tmp_path: Path
+) -> None:
+    said = read(server, tmp_path / "log.1", FIRST)
+    before = LogCommand.objects.get(command="user-sync")
+    later = read(server, tmp_path / "log.2", SECOND)
+
+    assert said == "Read 3 commands (2 not ended yet) and 0 errors"
+    assert (before.ended_at, before.lapse_ms) == (None, 0)
+    assert later == "Read 2 commands and 0 errors"
+    after = LogCommand.objects.get(command="user-sync")
+    assert after.pk == before.pk
+    assert (after.lapse_ms, after.files_sent, after.held_ms) == (42_000, 7, 500)
+    assert after.ended_at is not None
+    # Of another command, that nobody told the beginning of.
+    log = ServerLog.objects.get()
+    assert (log.commands, log.ends_without_start) == (5, 1)
+    assert LogCommand.objects.get(command="user-files").ended_at is None
+    with pytest.raises(InvalidRequest, match="nothing in it is new"):
+        read_once(server, tmp_path / "log.2")
+    for span in ("hour", "day"):
+        of_ann = LogSum.objects.get(span=span, by="user", name="ann")
+        assert (of_ann.commands, of_ann.over_30s) == (5, 1)
+        assert (of_ann.lapse_ms, of_ann.longest_ms) == (43_500, 42_000)
+        assert LockSum.objects.get(span=span).write_held_ms == 500
+    assert LogTableUse.objects.get().command_id == after.pk
+
+
+def test_a_command_may_be_open_through_several_files(
+    server: PerforceServer, tmp_path: Path
+) -> None:
+    read(server, tmp_path / "log.1", FIRST)
+    between = read(server, tmp_path / "log.2", whole(4, "user-dirs", second=20) * 2)
+    read(server, tmp_path / "log.3", SECOND)
+
+    assert between == "Read 2 commands and 0 errors"
+    assert LogCommand.objects.get(command="user-sync").lapse_ms == 42_000
+    assert ServerLog.objects.get().commands == 7
+
+
+def test_what_its_process_ran_next_leaves_it_without_an_end(
+    server: PerforceServer, tmp_path: Path
+) -> None:
+    read(server, tmp_path / "log.1", FIRST)
+    text = whole(410, "user-dirs", second=40) + whole(3, "user-where", second=50)
+    read(server, tmp_path / "log.2", text)
+
+    log = ServerLog.objects.get()
+    assert LogCommand.objects.get(command="user-dirs").lapse_ms == 500
+    assert LogCommand.objects.get(command="user-sync").ended_at is None
+    assert log.commands == LogCommand.objects.count() == 5
+    assert [each["command"] for each in log.left_open] == ["user-files"]
+
+
+def test_a_file_that_comes_after_the_next_one_adds_nothing_twice(
+    server: PerforceServer, tmp_path: Path
+) -> None:
+    read(server, tmp_path / "log.2", SECOND)
+    said = read(server, tmp_path / "log.1", FIRST)
+
+    assert said == "Read 2 commands (1 not ended yet) and 0 errors"
+    assert LogCommand.objects.get(command="user-sync").lapse_ms == 42_000
+    assert ServerLog.objects.get().commands == LogCommand.objects.count() == 5
+    assert LogSum.objects.get(span="day", by="user").commands == 5
+
+
+def test_what_was_told_of_a_command_before_its_end_is_not_added_twice(
+    server: PerforceServer, tmp_path: Path
+) -> None:
+    early = info(
+        start(410, LONG, second=1),
+        *("--- db.have", "---   total lock wait+held read/write 0ms+0ms/0ms+300ms"),
+    )
+    read(server, tmp_path / "log.1", FIRST + early)
+    assert LockSum.objects.get(span="day").write_held_ms == 300
+    assert LogTableUse.objects.get().write_held_ms == 300
+
+    read(server, tmp_path / "log.2", SECOND)
+
+    locks = LockSum.objects.get(span="day")
+    assert (locks.commands, locks.write_held_ms) == (1, 500)
+    assert LogTableUse.objects.get().write_held_ms == 500
+    assert LogSum.objects.get(span="day", by="user").held_ms == 500
+
+
+def test_the_end_of_a_day_that_is_not_kept_is_summed_alone(
+    server: PerforceServer, tmp_path: Path, settings: Any
+) -> None:
+    settings.SERVER_LOG_DAYS = 1
+    read(server, tmp_path / "log.1", FIRST)
+    read(server, tmp_path / "log.2", SECOND)
+
+    assert not LogCommand.objects.exists()
+    of_ann = LogSum.objects.get(span="day", by="user")
+    assert (of_ann.commands, of_ann.lapse_ms) == (5, 43_500)
+
+
+def test_a_worker_that_follows_the_next_file_ends_it(
+    server: PerforceServer, tmp_path: Path
+) -> None:
+    read(server, tmp_path / "log.1", FIRST)
+    log = ServerLog.objects.get()
+    log.path, log.is_followed = str(tmp_path / "log"), True
+    log.save()
+    Path(log.path).write_text(SECOND)
+    os.utime(log.path, (0, 0))
+
+    follow(log, for_seconds=60)
+
+    log.refresh_from_db()
+    assert (log.commands, log.ends_without_start, log.left_open) == (5, 1, [])
+    assert LogCommand.objects.get(command="user-sync").lapse_ms == 42_000
+    assert LogSum.objects.get(span="day", by="user").commands == 5
+
+
+def test_no_more_are_remembered_than_fit(
+    server: PerforceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "MOST_LEFT_OPEN", 1)
+    read(server, tmp_path / "log.1", FIRST)
+
+    [newest] = ServerLog.objects.get().left_open
+
+    assert newest["command"] == "user-files"
