@@ -18,6 +18,7 @@ def add_trace_id(_logger: Any, _method: str, event: EventDict) -> EventDict:
     return event
 
 
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
     add_trace_id,

@@ -10,24 +10,23 @@ import datetime as dt
 import os
 import secrets
 import shlex
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
-from zoneinfo import ZoneInfo
 
 import django_stubs_ext
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from provisioner.gateways.directory.configuration import BadConfiguration, Directory
+from provisioner.lib.environment import Environment, database_of, mail_of
 from provisioner.lib.pooling import PooledConnection
-from provisioner.logging import logging_config
+from provisioner.logging import LEVELS, logging_config
 
 # Generic classes of Django take their type in brackets at run time, too.
 django_stubs_ext.monkeypatch()
 
-env = environ.FileAwareEnv()
+env = Environment()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 IS_CHECKOUT = (BASE_DIR / "manage.py").exists()
@@ -37,6 +36,7 @@ _var_dir = str(BASE_DIR / "var") if IS_CHECKOUT else "/var/lib/cloneyard"
 VAR_DIR = Path(env.str("VAR_DIR", default=_var_dir)).resolve()
 
 DEBUG = env.bool("DEBUG", default=False)
+SHORTEST_SECRET_KEY = 32
 
 
 def _secret(name: str, default: str = "") -> str:
@@ -47,14 +47,25 @@ def _secret(name: str, default: str = "") -> str:
 def _generated_secret_key() -> str:
     """Return a key that survives restarts of an installation nobody configured."""
     path = VAR_DIR / "secret_key"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(50))
-    return path.read_text()
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.write_text(secrets.token_urlsafe(50))
+        return path.read_text()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"No SECRET_KEY is set, and none can be kept in VAR_DIR: {error.filename}: "
+            f"{error.strerror}."
+        ) from error
 
 
 SECRET_KEY = _secret("SECRET_KEY") or _generated_secret_key()
+if len(SECRET_KEY) < SHORTEST_SECRET_KEY:
+    raise ImproperlyConfigured(
+        f"SECRET_KEY has {len(SECRET_KEY)} characters and needs "
+        f"{SHORTEST_SECRET_KEY}: `openssl rand -base64 48` makes one."
+    )
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 BEHIND_TLS_PROXY = env.bool("BEHIND_TLS_PROXY", default=False)
@@ -67,8 +78,7 @@ SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SECURE_SSL_REDIRECT = HTTPS
 # Perforce brokers whose word is taken for where their callers are (docs/flex.md).
-TRUSTED_BROKERS = env.list("TRUSTED_BROKERS", default=[])
-list(map(ip_network, TRUSTED_BROKERS))  # stops the process where one is none
+TRUSTED_BROKERS = env.networks("TRUSTED_BROKERS")
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
@@ -207,7 +217,7 @@ if _pool_size := env.int("DATABASE_POOL", default=0):
         "reconnect_timeout": 5,
     }
 if DATABASE_URL:
-    _named = environ.Env.db_url_config(DATABASE_URL)
+    _named = database_of(DATABASE_URL)
     _options |= _named.get("OPTIONS", {})
     DATABASES = {"default": {**_named, **_connection, "OPTIONS": _options}}
 else:
@@ -288,7 +298,7 @@ _ldap = {
     "groups": env.str("LDAP_GROUPS", default=""),
     "follows_nested": env.bool("LDAP_NESTED_GROUPS", default=True),
     "id_base": env.int("LDAP_ID_BASE", default=0),
-    "timeout_seconds": env.int("LDAP_TIMEOUT_SECONDS", default=5),
+    "timeout_seconds": env.int("LDAP_TIMEOUT_SECONDS", default=5, least=1),
 }
 # Distinguished names have commas in them.
 _administrators: str = env.str("LDAP_ADMINISTRATORS", default="")
@@ -326,8 +336,7 @@ USE_I18N = False
 USE_TZ = True
 # In which zone people read times who chose none, and whose browser said none. Rows,
 # logs, the audit log and the API have UTC, whatever this is.
-DISPLAY_TIME_ZONE = env.str("DISPLAY_TIME_ZONE", default="UTC")
-ZoneInfo(DISPLAY_TIME_ZONE)  # stops the process where there is no such zone
+DISPLAY_TIME_ZONE = env.zone("DISPLAY_TIME_ZONE", default="UTC")
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -423,10 +432,10 @@ SPECTACULAR_SETTINGS = {
         "ErrorCode": "provisioner.api.errors.CODES",
     },
 }
-API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90)
+API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90, least=1)
 # How often each token may ask, for anything and for workspaces.
-API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", default=1200)
-API_WORKSPACES_PER_MINUTE = env.int("API_WORKSPACES_PER_MINUTE", default=120)
+API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", default=1200, least=1)
+API_WORKSPACES_PER_MINUTE = env.int("API_WORKSPACES_PER_MINUTE", default=120, least=1)
 # How many answers a process holds for `?wait=` and downloads, and how many of them for
 # one person. The web server has more threads than that, for everything else.
 API_WAITS_PER_PROCESS = env.int("API_WAITS_PER_PROCESS", default=8)
@@ -509,15 +518,23 @@ WORKER_BISECTIONS = env.int("WORKER_BISECTIONS", default=2)
 WORKER_ALIVE_FILE = env.str("WORKER_ALIVE_FILE", default="")
 # How often a worker says that it lives, and after how long a silence its jobs are
 # given to another. The second is also how long a kill -9 can delay a step.
-WORKER_HEARTBEAT_SECONDS = env.float("WORKER_HEARTBEAT_SECONDS", default=2.0)
+WORKER_HEARTBEAT_SECONDS = env.float(
+    "WORKER_HEARTBEAT_SECONDS", default=2.0, least=0.05
+)
 WORKER_STALLED_SECONDS = env.float("WORKER_STALLED_SECONDS", default=10.0)
+if WORKER_STALLED_SECONDS <= WORKER_HEARTBEAT_SECONDS:
+    raise ImproperlyConfigured(
+        f"WORKER_STALLED_SECONDS ({WORKER_STALLED_SECONDS:g}) has to be more than "
+        f"WORKER_HEARTBEAT_SECONDS ({WORKER_HEARTBEAT_SECONDS:g}): a worker would be "
+        "taken for dead between two heartbeats."
+    )
 # A process that was stopped within a transaction would keep its locks for as long as
 # its host stands, and nobody could go on in its place.
 DATABASES["default"]["OPTIONS"]["options"] = (
     f"-c idle_in_transaction_session_timeout={round(1000 * WORKER_STALLED_SECONDS)} "
     + _options.get("options", "")
 ).rstrip()
-WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16)
+WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16, least=1)
 # How long after a sweep first saw that a stay in the trash is over a later one empties
 # it.
 PURGE_CONFIRM_SECONDS = env.float("PURGE_CONFIRM_SECONDS", default=120.0)
@@ -525,13 +542,13 @@ PURGE_CONFIRM_SECONDS = env.float("PURGE_CONFIRM_SECONDS", default=120.0)
 STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
 
 # Within which time a requested workspace should be ready: alerts go by it.
-READY_OBJECTIVE_SECONDS = env.float("READY_OBJECTIVE_SECONDS", default=60.0)
+READY_OBJECTIVE_SECONDS = env.float("READY_OBJECTIVE_SECONDS", default=60.0, least=1)
 
 # After how many days without a sign of life a workspace looks abandoned.
-ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28)
+ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28, least=1)
 
 # How many days each command of a Perforce server's log is kept; sums stay.
-SERVER_LOG_DAYS = env.int("SERVER_LOG_DAYS", default=30)
+SERVER_LOG_DAYS = env.int("SERVER_LOG_DAYS", default=30, least=1)
 # How many days the audit log is kept, and how many what is over: operations with their
 # steps and logs, notifications, findings, deleted snapshots, expired tokens, failed
 # jobs. 0: for ever.
@@ -539,7 +556,7 @@ AUDIT_LOG_DAYS = env.int("AUDIT_LOG_DAYS", default=0)
 HISTORY_DAYS = env.int("HISTORY_DAYS", default=400)
 # How large a log may be that somebody uploads, as it is sent and uncompressed: a day
 # of a busy server, which takes some minutes to read, in one transaction.
-SERVER_LOG_UPLOAD_MB = env.int("SERVER_LOG_UPLOAD_MB", default=8192)
+SERVER_LOG_UPLOAD_MB = env.int("SERVER_LOG_UPLOAD_MB", default=8192, least=1)
 
 # --- commands of templates and bisections
 
@@ -547,8 +564,8 @@ SERVER_LOG_UPLOAD_MB = env.int("SERVER_LOG_UPLOAD_MB", default=8192)
 HALF_OF_MEMORY_MB = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 21
 SANDBOX_MEMORY_MB = env.int("SANDBOX_MEMORY_MB", default=HALF_OF_MEMORY_MB)
 SANDBOX_CPUS = env.float("SANDBOX_CPUS", default=0.0)
-SANDBOX_PROCESSES = env.int("SANDBOX_PROCESSES", default=4096)
-SANDBOX_TMP_MB = env.int("SANDBOX_TMP_MB", default=2048)
+SANDBOX_PROCESSES = env.int("SANDBOX_PROCESSES", default=4096, least=1)
+SANDBOX_TMP_MB = env.int("SANDBOX_TMP_MB", default=2048, least=1)
 # A directory of cgroup version 2 with memory, pids and cpu enabled for its children.
 SANDBOX_CGROUP = env.str("SANDBOX_CGROUP", default="")
 # What they see of a namespace, or of temporary directories, that is hidden otherwise.
@@ -556,26 +573,28 @@ SANDBOX_VISIBLE = env.list("SANDBOX_VISIBLE", default=[])
 # What mounts one volume on a host, called with -o OPTIONS HOST:/PATH DIRECTORY.
 MOUNT_COMMAND = shlex.split(env.str("MOUNT_COMMAND", default="") or "mount -t nfs")
 # How many bisections of one person may be running; more are refused.
-BISECTIONS_PER_PERSON = env.int("BISECTIONS_PER_PERSON", default=3)
+BISECTIONS_PER_PERSON = env.int("BISECTIONS_PER_PERSON", default=3, least=1)
 # How many steps with a command may be under way for one person; others wait.
-BISECTION_COMMANDS_PER_PERSON = env.int("BISECTION_COMMANDS_PER_PERSON", default=2)
+BISECTION_COMMANDS_PER_PERSON = env.int(
+    "BISECTION_COMMANDS_PER_PERSON", default=2, least=1
+)
 # How long the log of a step may get: what prints more is stopped.
-STEP_LOG_MB = env.int("STEP_LOG_MB", default=256)
+STEP_LOG_MB = env.int("STEP_LOG_MB", default=256, least=1)
 
 # --- mails
 
 # Such as smtp+tls://user:password@mail.example.com:587; without it, none are sent.
-globals().update(environ.Env.email_url_config(_secret("EMAIL_URL", "dummymail://")))
+globals().update(mail_of(_secret("EMAIL_URL", "dummymail://")))
 EMAIL_TIMEOUT = 30
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="cloneyard@localhost")
 # Where people reach the pages: links in mails begin with it.
-PUBLIC_URL = env.str("PUBLIC_URL", default="http://127.0.0.1:8000")
+PUBLIC_URL = env.address("PUBLIC_URL", default="http://127.0.0.1:8000")
 
 # --- webhooks
 
 # Where messages may go besides the public Internet, such as 10.20.0.0/16, and then by
 # plain http:// too; and who signs the certificates there, besides those known anyway.
-WEBHOOK_ALLOWED_NETWORKS = env.list("WEBHOOK_ALLOWED_NETWORKS", default=[])
+WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS")
 WEBHOOK_CA_FILE = env.str("WEBHOOK_CA_FILE", default="")
 
 # Build logs, one file each: workers write them, pages read them, wherever they run.
@@ -585,8 +604,10 @@ LOG_DIR = Path(env.str("LOG_DIR", default=str(VAR_DIR / "logs"))).resolve()
 
 # The id of a request, checked by our own middleware, is what it logs.
 DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True
-LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
-LOG_FORMAT = env.str("LOG_FORMAT", default="console" if DEBUG else "json")
+LOG_LEVEL = env.choice("LOG_LEVEL", default="INFO", among=LEVELS)
+LOG_FORMAT = env.choice(
+    "LOG_FORMAT", default="console" if DEBUG else "json", among=("json", "console")
+)
 LOGGING = logging_config(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")
 LOGGING_CONFIG = "provisioner.logging.configure"
 

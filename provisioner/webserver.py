@@ -19,12 +19,12 @@ import re
 import select
 import socket
 import struct
+import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
@@ -72,10 +72,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def check_config(cls, cfg: Any, log: Any) -> None:
         """Refuse to start where waits could take all threads.
 
-        Raises: ImproperlyConfigured.
+        Raises: SystemExit.
         """
         if cfg.threads <= settings.API_WAITS_PER_PROCESS:
-            raise ImproperlyConfigured(
+            sys.exit(
                 f"{cfg.threads} threads have to be more than the "
                 f"{settings.API_WAITS_PER_PROCESS} of API_WAITS_PER_PROCESS: the "
                 "others answer everything that does not wait."

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from gunicorn.config import Config
 from pytest_django import Settings
@@ -196,7 +195,7 @@ def test_gunicorn_leaves_nothing_in_a_home_directory(web: Web) -> None:
 def test_waits_that_could_take_all_threads_are_refused(settings: Settings) -> None:
     config = Config()
     config.set("threads", 8)
-    with pytest.raises(ImproperlyConfigured, match="API_WAITS_PER_PROCESS"):
+    with pytest.raises(SystemExit, match="API_WAITS_PER_PROCESS"):
         Worker.check_config(config, log=None)
     settings.API_WAITS_PER_PROCESS = 7
     Worker.check_config(config, log=None)

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.postgresql import base
 from fasteners import InterProcessLock
 from psycopg.conninfo import conninfo_to_dict
@@ -108,7 +109,13 @@ def start_server(data_dir: Path) -> dict[str, Any]:
     """
     with _start_lock:
         if data_dir not in _servers:
-            data_dir.mkdir(parents=True, exist_ok=True)
+            try:
+                data_dir.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ImproperlyConfigured(
+                    "DATABASE_URL is not set, and a PostgreSQL of our own cannot be "
+                    f"kept in VAR_DIR: {error.filename}: {error.strerror}."
+                ) from error
             server = EmbeddedServer(data_dir)
             server.start()
             _servers[data_dir] = server

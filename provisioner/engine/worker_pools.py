@@ -8,7 +8,7 @@ Load is read in slots of its own: while steps take all others, they have to give
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from provisioner.engine.queues import (
@@ -20,6 +20,7 @@ from provisioner.engine.queues import (
     PERFORCE,
     SANDBOXES_PREFIX,
     SERVER_HOST_PREFIX,
+    STORAGE,
     own_slots_of,
 )
 
@@ -30,6 +31,26 @@ SERVER_HOST_SLOTS = 1
 SANDBOX_SLOTS = 2
 # Only workers that name such a queue serve it: only they are at the right host.
 _NAMED = {SERVER_HOST_PREFIX: SERVER_HOST_SLOTS, SANDBOXES_PREFIX: SANDBOX_SLOTS}
+
+
+_SHARED = {STORAGE, PERFORCE, SWEEPS, DELIVERIES, LOADS}
+_OF_PLACES = (
+    HOST_PREFIX,
+    COMMANDS_PREFIX,
+    BISECTIONS_PREFIX,
+    SERVER_HOST_PREFIX,
+    SANDBOXES_PREFIX,
+)
+
+
+def unknown_queues(names: Iterable[str]) -> list[str]:
+    """Return the names that are no queue's, such as a misspelled one."""
+    return [
+        name
+        for name in names
+        if name not in _SHARED
+        and not any(name.startswith(prefix) and name != prefix for prefix in _OF_PLACES)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

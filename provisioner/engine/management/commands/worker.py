@@ -26,7 +26,7 @@ from psycopg import AsyncConnection, OperationalError
 from provisioner.accounts import origin
 from provisioner.engine.fencing import JobLeave
 from provisioner.engine.job_manager import ClockIsOff, LastingJobManager
-from provisioner.engine.worker_pools import Pool, pools_of
+from provisioner.engine.worker_pools import Pool, pools_of, unknown_queues
 from provisioner.engine.workers import worker_connector
 from provisioner.gateways import fence
 from provisioner.gateways.hosts.log_files import close_logs
@@ -56,23 +56,28 @@ class Command(BaseCommand):
             "of that Perforce server.",
         )
         parser.add_argument(
-            "--concurrency", type=int, default=settings.WORKER_CONCURRENCY
+            "--concurrency", type=at_least_one, default=settings.WORKER_CONCURRENCY
         )
         parser.add_argument(
             "--commands",
-            type=int,
+            type=at_least_none,
             default=settings.WORKER_COMMANDS,
             help="Builds and tests at a time; 0: none.",
         )
         parser.add_argument(
             "--bisections",
-            type=int,
+            type=at_least_none,
             default=settings.WORKER_BISECTIONS,
             help="Commands of bisections at a time, beside those; 0: none.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         queues = [name for name in (options["queues"] or "").split(",") if name]
+        if unknown := unknown_queues(queues):
+            raise CommandError(
+                f"There is no queue {', '.join(unknown)}: name storage, perforce, "
+                "host.SITE, p4d.SERVER or sandboxes.HOST."
+            )
         try:
             close_logs(settings.LOG_DIR)
         except OSError as error:
@@ -87,6 +92,20 @@ class Command(BaseCommand):
         )
         if not asyncio.run(Working(pools).work()):
             raise CommandError("The worker ended without being told to stop.")
+
+
+def at_least_one(text: str) -> int:
+    return _number(text, least=1)
+
+
+def at_least_none(text: str) -> int:
+    return _number(text, least=0)
+
+
+def _number(text: str, *, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"has to be a number from {least} on")
+    return int(text)
 
 
 class Working:
@@ -119,7 +138,8 @@ class Working:
         is_said = False
         while not self._told.is_set():
             try:
-                async with await AsyncConnection.connect(**connector_params()):
+                async with await AsyncConnection.connect(**connector_params()) as met:
+                    await require_tables(met)
                     return True
             except OperationalError as error:
                 if not is_said:
@@ -180,6 +200,16 @@ class Working:
                     Path(settings.WORKER_ALIVE_FILE).touch()
                 except OSError as error:
                     log.error("alive_file_is_not_writable", error=str(error))
+
+
+async def require_tables(connection: AsyncConnection) -> None:
+    """Raises: CommandError where the database is empty."""
+    asked = await connection.execute("SELECT to_regclass('procrastinate_jobs')")
+    row = await asked.fetchone()
+    if row is None or row[0] is None:
+        raise CommandError(
+            "The database has no tables yet: run `cloneyard-server migrate` first."
+        )
 
 
 async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:
