@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 MANAGE := $(BIN)/python manage.py
 .DEFAULT_GOAL := help
-.PHONY: help demo lab run worker test test-integration check client audit lock chaos bench schema docs format screenshots clean native browser
+.PHONY: help demo lab run worker test test-integration check client audit lock chaos bench schema docs format screenshots clean native browser dist sbom packaging
 
 help: ## Show this
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -32,7 +32,7 @@ worker: native ## A worker for all queues
 test: native browser ## Every test but the long ones of test-integration
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-test-integration: native browser ## Long tests: every page in all looks, kills, chaos, other clients
+test-integration: native browser packaging ## Long tests: every page in all looks, kills, chaos, other clients
 	@$(BIN)/python -m pytest -m integration -n auto --dist worksteal $(ARGS)
 
 check: $(READY) ## Formatting, lint, types, import contracts, migrations, schema
@@ -45,6 +45,12 @@ client: $(READY) ## The wheel cloneyard-client, into var/dist: docs/client.md
 
 audit: ## Known vulnerabilities of what production installs, where the index can be asked
 	@PYTHON=$(PYTHON) .ci/audit
+
+dist: native sbom ## What is shipped, in dist/: wheel, requirements.lock, bill of materials, units
+	@.ci/dist $(BIN)
+
+sbom: $(READY) ## The bill of materials alone: dist/cloneyard.cdx.json
+	@.ci/sbom $(BIN)
 
 lock: ## Write requirements.lock again, after a change of requirements.txt
 	@PYTHON=$(PYTHON) .ci/lock
@@ -73,6 +79,9 @@ native: $(READY) # the tree walk of chown and removal, compiled where there is a
 
 browser: # a Chromium, btrfs-progs, systemd and slapd, where we may install them
 	@.ci/system-packages
+
+packaging: $(READY) # tools that make and check what is shipped
+	@PYTHON=$(BIN)/python .ci/packaging
 
 clean: ## Forget the demo: database, lab, logs
 	@$(if $(wildcard $(READY)),$(MANAGE) clean,rm -rf var)

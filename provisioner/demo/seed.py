@@ -112,8 +112,12 @@ def ensure_site(
     name: str = SITE_NAME,
     title: str = "Demo lab",
     server: PerforceServer | None = None,
+    by: User | None = None,
 ) -> Site:
-    """Ensure the lab's site, at its current ports; `server` is not the usual one."""
+    """Ensure the lab's site, at its current ports; `server` is not the usual one.
+
+    by: who enters it, of the demo's people where nobody is named.
+    """
     rescue_root = Path(settings.VAR_DIR) / "rescue"
     rescue_root.mkdir(mode=0o755, exist_ok=True)
     ontap = lab["ontap"]
@@ -121,7 +125,6 @@ def ensure_site(
         server, _ = PerforceServer.objects.update_or_create(
             name=SITE_NAME, defaults=_address(lab["perforce"])
         )
-    admin = User.objects.get(username="admin")
     site = Site.objects.filter(name=name).first() or Site(
         name=name,
         title=title,
@@ -135,16 +138,18 @@ def ensure_site(
     site.svm, site.aggregate = ontap["svm"], ontap["aggregate"]
     site.mount_root = ontap["mount_root"]
     site.rescue_root = str(rescue_root)
-    return site_save(by=admin, site=site)
+    return site_save(by=by or _admin(), site=site)
 
 
-def ensure_template(*, site: Site, name: str, build: str, ignore: str) -> Template:
+def ensure_template(
+    *, site: Site, name: str, build: str, ignore: str, by: User | None = None
+) -> Template:
     """Ensure the template for a depot path."""
     existing = Template.objects.filter(site=site, name=name).first()
     if existing is not None:
         return existing
     return template_create(
-        by=User.objects.get(username="admin"),
+        by=by or _admin(),
         site=site,
         name=name,
         description=f"Everything below //depot/{name}, built.",
@@ -154,6 +159,10 @@ def ensure_template(*, site: Site, name: str, build: str, ignore: str) -> Templa
         ignore_patterns=ignore,
         volume_size_bytes=10 * 2**30,
     )
+
+
+def _admin() -> User:
+    return User.objects.get(username="admin")
 
 
 def lab_root(*, is_peer: bool = False) -> Path:

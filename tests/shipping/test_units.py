@@ -17,6 +17,8 @@ EXPOSED_AT_MOST = {
     "cloneyard-worker.service": 20,
     # It is root, and makes namespaces for commands.
     "cloneyard-host-worker@munich.service": 70,
+    # For trials: it is root, mounts, and changes owners.
+    "cloneyard-lab.service": 96,
 }
 
 

@@ -5,6 +5,11 @@ Prints one JSON line when both servers answer, then serves until SIGINT or SIGTE
 cluster to mirror to ("peer", which has what "ontap" has), `--edge SERVERID` an edge
 server ("edge", which has what "perforce" has). `--restore CHECKPOINT --depots ARCHIVE`
 makes the Perforce server that of a checkpoint and its depot files.
+
+`--connect` enters the lab as the site `demo` of this installation, with a small
+template: a trial without an array. Its passwords are then ONTAP_PASSWORD and P4PASSWD,
+which the web server and workers know, too. `--host NAME` is for containers, which reach
+the lab by that name.
 """
 
 from __future__ import annotations
@@ -15,13 +20,16 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from provisioner.demo.connecting import connect, wait_for_administrator
 from provisioner.demo.processes import Child, ProcessFailed
+from provisioner.lib.refusals import ActionRefused
 
 READY_WITHIN_SECONDS = 60.0
 POLL_EVERY_SECONDS = 0.5
@@ -33,6 +41,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--root", type=Path, default=settings.VAR_DIR / "lab")
+        parser.add_argument(
+            "--connect", action="store_true", help="Make it the site demo, for a trial."
+        )
+        parser.add_argument("--host", default="127.0.0.1", help="Where it listens.")
         parser.add_argument("--ontap-port", type=int, default=8443)
         parser.add_argument("--perforce-port", type=int, default=1666)
         parser.add_argument(
@@ -96,9 +108,17 @@ class Command(BaseCommand):
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: stopped.set())
         children: list[Child] = []
+        if options["connect"] and not (settings.ONTAP_PASSWORD and settings.P4PASSWD):
+            raise CommandError(
+                "Set ONTAP_PASSWORD and P4PASSWD first, for web server and workers as "
+                "well: the lab takes them for its own."
+            )
         try:
             said = self.start(children, root=root, options=options)
-            self.stdout.write(json.dumps(said))
+            if options["connect"]:
+                self._connect(said, is_stopped=stopped.is_set)
+            else:
+                self.stdout.write(json.dumps(said))
             self.stdout.flush()
             while not stopped.wait(POLL_EVERY_SECONDS):
                 for child in children:
@@ -112,6 +132,22 @@ class Command(BaseCommand):
         finally:
             for child in reversed(children):
                 child.stop()
+
+    def _connect(
+        self, said: dict[str, dict[str, Any]], *, is_stopped: Callable[[], bool]
+    ) -> None:
+        """Enter the lab as a site. It has passwords, so its lines are not printed."""
+
+        def say(sentence: str) -> None:
+            self.stdout.write(sentence)
+            self.stdout.flush()
+
+        by = wait_for_administrator(is_stopped=is_stopped, say=say)
+        if by is not None:
+            try:
+                connect(said, by=by, say=say)
+            except ActionRefused as refusal:
+                raise CommandError(str(refusal)) from refusal
 
     def start(
         self, children: list[Child], *, root: Path, options: dict[str, Any]
@@ -168,9 +204,14 @@ class Command(BaseCommand):
             "ontap": self._ontap(root / "ontap", options),
             "perforce": [
                 *("-r", str(root / "perforce")),
-                *("-p", f"127.0.0.1:{options['perforce_port']}", "--or-above"),
+                *("-p", f"{options['host']}:{options['perforce_port']}", "--or-above"),
                 *_kind(options),
             ],
+        }
+        # Without passwords for all, as in the demo, it makes its own.
+        passwords = {
+            "LAB_ONTAP_PASSWORD": settings.ONTAP_PASSWORD,
+            "LAB_P4PASSWD": settings.P4PASSWD,
         }
         for name, arguments in commands.items():
             children.append(
@@ -178,6 +219,7 @@ class Command(BaseCommand):
                     f"lab-{name}",
                     [sys.executable, "-m", f"provisioner.lab.{name}", *arguments],
                     log_dir=root,
+                    environment=passwords if options["connect"] else None,
                     reads_output=True,
                 )
             )
@@ -228,7 +270,7 @@ class Command(BaseCommand):
 
     def _ontap(self, root: Path, options: dict[str, Any]) -> list[str]:
         """Return the arguments of the lab's ONTAP: one cluster, or two."""
-        arguments = ["--root", str(root), "--or-above"]
+        arguments = ["--root", str(root), "--or-above", "--host", options["host"]]
         arguments += ["--port", str(options["ontap_port"])]
         if options["btrfs"]:
             arguments += ["--btrfs", options["btrfs"]]
