@@ -77,7 +77,7 @@ screenshots: native browser ## The pictures of the README, from a demo
 native: $(READY) # the tree walk of chown and removal, compiled where there is a C compiler
 	@$(BIN)/python -m provisioner.gateways.hosts.trees.native
 
-browser: # a Chromium, btrfs-progs, systemd and slapd, where we may install them
+browser: # a Chromium, btrfs-progs, systemd, slapd and haproxy, where we may install them
 	@.ci/system-packages
 
 packaging: $(READY) # tools that make and check what is shipped

@@ -19,7 +19,8 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from provisioner.gateways.directory.configuration import BadConfiguration, Directory
-from provisioner.lib.environment import Environment, database_of, mail_of
+from provisioner.lib.database_urls import BadDatabaseUrl, database_of
+from provisioner.lib.environment import Environment, mail_of
 from provisioner.lib.pooling import PooledConnection
 from provisioner.logging import LEVELS, logging_config
 
@@ -205,6 +206,12 @@ _options: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,  # milliseconds
 }
+if DATABASE_URL:
+    try:
+        _named = database_of(DATABASE_URL)
+    except BadDatabaseUrl as error:
+        raise ImproperlyConfigured(str(error)) from error
+    _options |= _named["OPTIONS"]
 if _pool_size := env.int("DATABASE_POOL", default=0):
     # Opened ahead: in a rush each thread would wait for a connection of its own.
     _connection["CONN_MAX_AGE"] = 0
@@ -217,8 +224,6 @@ if _pool_size := env.int("DATABASE_POOL", default=0):
         "reconnect_timeout": 5,
     }
 if DATABASE_URL:
-    _named = database_of(DATABASE_URL)
-    _options |= _named.get("OPTIONS", {})
     DATABASES = {"default": {**_named, **_connection, "OPTIONS": _options}}
 else:
     DATABASES = {

@@ -25,8 +25,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
+
+from provisioner.lib.databases import unless_database_is_away
+from provisioner.lib.migrations import why_not_migrated
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
 
@@ -159,6 +163,20 @@ class Threads(ThreadPoolExecutor):
     def shutdown(self, *args: Any, **kwargs: Any) -> None:
         self._for_probes.shutdown(*args, **kwargs)
         super().shutdown(*args, **kwargs)
+
+
+def on_starting(server: Any) -> None:
+    """Refuse to start on a database of an older release, with one sentence.
+
+    While it is away, pages say so; it may be there soon. The embedded one is looked at
+    by `cloneyard-server web`: who connects to it stops it at the end.
+    """
+    if not settings.DATABASE_URL:
+        return
+    with unless_database_is_away():
+        if why := why_not_migrated():
+            sys.exit(why)
+    connection.close()
 
 
 bind = [address for address in (settings.WEB_BIND, settings.HEALTH_BIND) if address]

@@ -19,6 +19,7 @@ from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
+from provisioner.lib.migrations import why_not_migrated
 from provisioner.sites.models import PerforceServer, Site
 
 log = structlog.get_logger(__name__)
@@ -79,17 +80,34 @@ def readiness() -> Readiness:
 
     Remote systems are checked in parallel, each for at most ANSWER_WITHIN_SECONDS.
     """
-    database = _timed("database", _check_database)
-    if not database.ok:
-        return Readiness(checks=(database,))
-    clock = _timed("clock", _check_clock)
+    here = readiness_here()
+    if not _can_be_asked(here):
+        return here
     workers = _timed("worker", _check_workers)
     served = [
         _timed(f"workers:{site.name}", partial(_check_queues, site))
         for site in Site.objects.order_by("name")
     ]
     far_sides = _far_sides(_checks_far_sides())
-    return Readiness(checks=(database, clock, workers, *served, *far_sides))
+    return Readiness(checks=(*here.checks, workers, *served, *far_sides))
+
+
+def readiness_here() -> Readiness:
+    """Check what this web server needs to answer at all: a proxy asks for that.
+
+    Where ONTAP is away, no web server would be left if it asked for everything.
+    """
+    checks = [_timed("database", _check_database)]
+    if checks[0].ok:
+        checks.append(_timed("migrations", _check_migrations))
+    if checks[-1].ok:
+        checks.append(_timed("clock", _check_clock))
+    return Readiness(checks=tuple(checks))
+
+
+def _can_be_asked(here: Readiness) -> bool:
+    """Return whether rows can be read: a wrong clock does not prevent that."""
+    return here.ready or here.checks[-1].name == "clock"
 
 
 def _timed(name: str, look: Look) -> HealthCheck:
@@ -117,6 +135,11 @@ def _check_database() -> None:
     except DatabaseError as error:
         log.error("database_unreachable", error=str(error))
         raise NotWell("The database does not answer.") from error
+
+
+def _check_migrations() -> None:
+    if why := why_not_migrated():
+        raise NotWell(why)
 
 
 def _check_clock() -> None:

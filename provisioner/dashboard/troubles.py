@@ -14,6 +14,7 @@ from provisioner.catalog.models import Template
 from provisioner.directory.queries import sync_in_trouble
 from provisioner.drift.queries import open_findings_number
 from provisioner.drills.queries import drills_in_trouble
+from provisioner.engine.failovers import standby_trouble
 from provisioner.engine.models import SlotBudget
 from provisioner.engine.workers import AliveWorker
 from provisioner.limits.queries import SiteLimits
@@ -49,8 +50,10 @@ def troubles(
     workers: Iterable[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
-    """Return the current problems, except missing workers. Eight queries."""
+    """Return the current problems, except missing workers. Eight queries, and one
+    more where DATABASE_URL names several hosts."""
     return [
+        *_of_standby(),
         *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),
         *(_paused(row) for row in _paused_servers()),
@@ -117,6 +120,11 @@ def _of_directory() -> list[Trouble]:
     did = "failed" if sync.state == sync.State.FAILED else "needs your approval"
     sentence = f"The directory sync {did}: {sync.message}"
     return [Trouble(sentence=sentence, url=reverse("directory-sync"))]
+
+
+def _of_standby() -> list[Trouble]:
+    problem = standby_trouble()
+    return [Trouble(sentence=problem)] if problem else []
 
 
 def _mails() -> list[Trouble]:

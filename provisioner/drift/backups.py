@@ -174,9 +174,12 @@ def _run(name: str, *arguments: str) -> None:
 
     Raises: BackupFailed.
     """
-    connection.ensure_connection()  # the embedded server says where it is then
+    connection.ensure_connection()
+    # Of several hosts, or embedded, it is known now. At a standby that it passes by,
+    # libpq would end where a database that was just created is not there yet.
+    found = connection.connection.info
     [_, *where, _], variables = DatabaseClient.settings_to_cmd_args_env(
-        connection.settings_dict, []
+        {**connection.settings_dict, "HOST": found.host, "PORT": found.port}, []
     )
     ran = subprocess.run(
         [_find_program(name), *where, *arguments],

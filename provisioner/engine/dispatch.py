@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.db import connection
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
@@ -11,9 +13,11 @@ from provisioner.engine import slots, states, subjects, workflow
 from provisioner.engine.deferring import defer
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.retries import attempts_of
-from provisioner.engine.worker_pools import Pool
+from provisioner.engine.worker_pools import SWEEPS, Pool
+from provisioner.lib import clocks
 
 RUN_STEP = "run_step"
+GO_ON = "go_on_with_operation"
 
 PEOPLE_FIRST = 10
 MACHINES_LATER = 0
@@ -21,6 +25,8 @@ BEHIND_REQUESTS = -5
 # Of these, what goes on comes before what has not begun: requests are served one after
 # the other, and not all of them at the end.
 ALREADY_BEGUN = 1
+# A worker of another release takes a step meanwhile, or one of ours meets it again.
+LEFT_FOR = dt.timedelta(seconds=1)
 
 # Asked after each step: the ORM takes longer to put it together than to answer.
 _GOES_BEFORE = """
@@ -53,6 +59,32 @@ def defer_to_worker(operation: Operation, step: Step) -> None:
     states.queue_step(step, job_id=defer(task, step_id=step.pk, **tried))
 
 
+def leave_to_others(job: Job, step: Step) -> None:
+    """Queue a step again for workers of the release that has it.
+
+    Call it inside a transaction with its operation locked.
+    """
+    task = app.configure_task(
+        RUN_STEP,
+        queue=job.queue,
+        priority=job.priority,
+        schedule_at=clocks.database_now() + LEFT_FOR,
+    )
+    tried = {"tried": step.attempt} if step.attempt else {}
+    states.queue_step(step, job_id=defer(task, step_id=step.pk, **tried))
+
+
+def leave_operation_to_others(operation: Operation) -> None:
+    """Have a worker of the release that knows all its steps queue the next ones."""
+    task = app.configure_task(
+        GO_ON,
+        queue=SWEEPS,
+        priority=_priority(operation),
+        schedule_at=clocks.database_now() + LEFT_FOR,
+    )
+    defer(task, operation_id=operation.pk)
+
+
 def _priority(operation: Operation) -> int:
     if operation.is_background:
         return BEHIND_REQUESTS
@@ -65,13 +97,18 @@ def give_slots(
     """Queue the steps that now get a slot at a Perforce server.
 
     If the step `to` gets one, it starts in this job instead: return whether it did.
+    Steps that only another release has get theirs from that.
     """
     next_in_line = slots.next_in_line(server_id)
-    others = [step for step in next_in_line if to is None or step.pk != to.pk]
+    others = [
+        step
+        for step in next_in_line
+        if (to is None or step.pk != to.pk) and workflow.knows(step.operation, [step])
+    ]
     subjects.load_rows(step.operation for step in others)
     for step in others:
         defer_to_worker(step.operation, step)
-    has_its_slot = len(others) < len(next_in_line)
+    has_its_slot = to is not None and to.pk in {step.pk for step in next_in_line}
     if has_its_slot and to is not None and job is not None:
         states.start_step(to, job_id=job.id)
     return has_its_slot

@@ -4,16 +4,22 @@ The database decides. An attempt that was superseded, or whose operation has end
 not change anything; nor may a job that was taken from its worker. Permission lasts a
 second from the request, by a clock that also runs while the process or its machine is
 stopped. A job taken from a worker is given to another one only after that second.
+
+A former primary may go on answering questions after a failover. So permission also
+takes a heartbeat of the worker: a server that waits for a synchronous standby before a
+commit shows nobody a heartbeat that has not arrived there.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 
 from django.conf import settings
 from django.db import OperationalError, connection
-from django.db.models import QuerySet
-from procrastinate.contrib.django.models import ProcrastinateJob
+from django.db.models import Exists, QuerySet
+from django.db.models.functions import Now
+from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from procrastinate.jobs import Job
 
 from provisioner.engine import states
@@ -23,10 +29,15 @@ from provisioner.lib.refusals import StepCutShort
 
 LEAVE_SECONDS = 1.0
 ASKED_AT_MOST = 10
-# As states.under_way, with the job. It is asked before each change: the ORM takes
-# longer to put it together than the database to answer (benchmarks/queued_requests.py).
+# How long a worker without a heartbeat sleeps before it asks again.
+HEARD_AGAIN_SECONDS = 0.2
+# As states.under_way, with the job, and whether its worker is heard. It is asked before
+# each change: the ORM takes longer to put it together than the database to answer
+# (benchmarks/queued_requests.py).
 _IS_UNDER_WAY = """
-    SELECT 1 FROM engine_step AS step
+    SELECT EXISTS (SELECT 1 FROM procrastinate_workers
+        WHERE id = %s AND last_heartbeat >= statement_timestamp() - %s)
+    FROM engine_step AS step
     JOIN engine_operation AS operation ON operation.id = step.operation_id
     WHERE step.id = %s AND step.attempt = %s AND step.state = %s
         AND operation.state <> ALL(%s)
@@ -39,6 +50,10 @@ class AnswersLate(OperationalError):
     """The database answers too slowly for its permission to be used."""
 
 
+class NotHeard(OperationalError):
+    """The database has no recent heartbeat of this worker."""
+
+
 def leave_seconds() -> float:
     """Return how long permission lasts: well below the silence that ends a worker.
 
@@ -46,6 +61,10 @@ def leave_seconds() -> float:
     """
     stalled: float = settings.WORKER_STALLED_SECONDS
     return min(LEAVE_SECONDS, stalled / 4)
+
+
+def _stalled() -> dt.timedelta:
+    return dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
 
 
 def _now() -> float:
@@ -68,30 +87,48 @@ class JobLeave:
         """Raise unless the caller may act.
 
         An answer that arrives after its permission expired is ignored, and the database
-        is asked again.
+        is asked again. It is also asked again while a heartbeat is due, as after a
+        restart of the database.
 
         Raises: StepCutShort if another attempt has taken over; OperationalError if the
-        database does not answer in time; RuntimeError within a transaction.
+        database does not answer in time, or hears no heartbeat; RuntimeError within a
+        transaction.
         """
         require_no_transaction()
         for _ in range(ASKED_AT_MOST):
-            asked_at = _now()
-            if asked_at < self._until:
+            if _now() < self._until:
                 return
-            if not self._is_given():
-                raise StepCutShort
-            self._until = asked_at + leave_seconds()
+            self._until = self._given_at() + leave_seconds()
             if _now() < self._until:
                 return
         raise AnswersLate
 
-    def _is_given(self) -> bool:
-        """Return whether the database permits it."""
-        return self._jobs().exists()
+    def _given_at(self) -> float:
+        """Return when the question was asked whose answer is permission."""
+        gives_up_at = _now() + settings.WORKER_STALLED_SECONDS
+        while True:
+            asked_at = _now()
+            is_heard = self._is_heard()
+            if is_heard is None:
+                raise StepCutShort
+            if is_heard:
+                return asked_at
+            if asked_at > gives_up_at:
+                raise NotHeard
+            time.sleep(HEARD_AGAIN_SECONDS)
+
+    def _is_heard(self) -> bool | None:
+        """Return whether the database hears the worker; None if it gives no leave."""
+        return self._jobs().values_list(self._has_heartbeat(), flat=True).first()
 
     def _jobs(self) -> QuerySet[ProcrastinateJob]:
         jobs = ProcrastinateJob.objects.filter(pk=self._job.id, status="doing")
         return jobs.filter(worker_id=self._job.worker_id)
+
+    def _has_heartbeat(self) -> Exists:
+        since = Now() - _stalled()
+        heard = ProcrastinateWorker.objects.filter(last_heartbeat__gte=since)
+        return Exists(heard.filter(pk=self._job.worker_id))
 
 
 class AttemptLeave(JobLeave):
@@ -101,14 +138,16 @@ class AttemptLeave(JobLeave):
         super().__init__(job)
         self._step_id, self._attempt = step.pk, step.attempt
 
-    def _is_given(self) -> bool:
+    def _is_heard(self) -> bool | None:
         with connection.cursor() as cursor:
             cursor.execute(
                 _IS_UNDER_WAY,
                 [
+                    *(self._job.worker_id, _stalled()),
                     *(self._step_id, self._attempt, Step.State.RUNNING),
                     list(states.ENDED_EARLY),
                     *(self._job.id, self._job.worker_id),
                 ],
             )
-            return cursor.fetchone() is not None
+            row = cursor.fetchone()
+        return bool(row[0]) if row else None

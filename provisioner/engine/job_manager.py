@@ -27,6 +27,7 @@ from procrastinate.manager import (
     get_channel_for_queues,
 )
 
+from provisioner.engine.failovers import began_lately
 from provisioner.engine.queues import OWN_SLOTS
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_clock, tell_queues
@@ -41,6 +42,8 @@ LONGEST_PAUSE_SECONDS = 5.0
 GATHERED_FOR_SECONDS = 0.5
 OUR_CALL = "heard"
 JOB_INSERTED = "job_inserted"
+# A worker of another release takes it meanwhile, or meets it again then.
+LEFT_FOR_SECONDS = 2.0
 
 Answer = TypeVar("Answer")
 
@@ -90,6 +93,13 @@ RETRY = OF_ITS_WORKER.format(
     act="procrastinate_retry_job_v2("
     "id, %(retry_at)s, %(priority)s, %(queue)s, %(lock)s)"
 )
+# No attempt was made, so none is counted.
+LEAVE_TO_OTHERS = """
+    UPDATE procrastinate_jobs SET status = 'todo',
+        scheduled_at = now() + %(seconds)s * interval '1 second'
+    WHERE id = %(job_id)s AND status = 'doing' AND worker_id = %(worker_id)s
+    RETURNING id
+"""
 HELD = """
     SELECT id FROM procrastinate_jobs
     WHERE status = 'doing' AND worker_id = %(worker_id)s
@@ -163,11 +173,17 @@ class LastingJobManager(JobManager):
         *,
         pool: Pool,
         is_stopping: Callable[[], bool] = lambda: False,
+        knows: Callable[[str], bool] = lambda task_name: True,
     ) -> None:
-        """Set the pool's queues. `is_stopping` tells whether the worker is to stop."""
+        """Set the pool's queues.
+
+        `is_stopping` tells whether the worker is to stop, `knows` whether its release
+        has a task: those of a newer one are left to workers of that.
+        """
         super().__init__(connector)
         self.pool = pool
         self._is_stopping = is_stopping
+        self._knows = knows
         self._calls = 0
         self._held: set[int] = set()
         self._may_hold_unknown = False
@@ -209,6 +225,9 @@ class LastingJobManager(JobManager):
                 if self._may_hold_unknown:
                     await self._give_back_unknown(worker_id)
                 job = await self._fetch(queues, worker_id)
+                if job is not None and not self._knows(job.task_name):
+                    await self._leave_to_others(job)
+                    continue
             except ConnectorException as error:
                 if isinstance(error.__cause__, psycopg.errors.ForeignKeyViolation):
                     # Only registered workers are given a job.
@@ -236,6 +255,21 @@ class LastingJobManager(JobManager):
         )
         return None if row["id"] is None else Job.from_row(row)
 
+    async def _leave_to_others(self, job: Job) -> None:
+        log.warning("job_left_to_others", job_id=job.id, task=job.task_name)
+        leave = self.connector.execute_query_all_async
+        await self._queue_again(
+            partial(
+                leave,
+                query=LEAVE_TO_OTHERS,
+                job_id=job.id,
+                worker_id=job.worker_id,
+                seconds=LEFT_FOR_SECONDS,
+            ),
+            job_id=job.id,
+            worker_id=job.worker_id,
+        )
+
     async def _give_back_unknown(self, worker_id: int) -> None:
         """Requeue jobs that the database assigns to this worker but it does not run."""
         rows = await self.connector.execute_query_all_async(
@@ -244,19 +278,30 @@ class LastingJobManager(JobManager):
         for row in rows:
             if row["id"] not in self._held:
                 log.warning("lost_job_queued_again", job_id=row["id"])
-                try:  # another worker may have done so meanwhile
-                    await retry_of_its_worker(
-                        self.connector, job_id=row["id"], worker_id=worker_id
-                    )
-                except UniqueViolation:  # another like it waits: that is as good
-                    await finish_of_its_worker(
-                        self.connector,
-                        job_id=row["id"],
-                        worker_id=worker_id,
-                        status=Status.FAILED,
-                        delete_job=True,
-                    )
+                # another worker may have done so meanwhile
+                of_its_worker = {"job_id": row["id"], "worker_id": worker_id}
+                retry = partial(retry_of_its_worker, self.connector, **of_its_worker)
+                await self._queue_again(retry, **of_its_worker)
         self._may_hold_unknown = False
+
+    async def _queue_again(
+        self,
+        queue: Callable[[], Awaitable[object]],
+        *,
+        job_id: int | None,
+        worker_id: int | None,
+    ) -> None:
+        """Queue a job again, or drop it if an equal one waits: that is as good."""
+        try:
+            await queue()
+        except UniqueViolation:
+            await finish_of_its_worker(
+                self.connector,
+                job_id=job_id,
+                worker_id=worker_id,
+                status=Status.FAILED,
+                delete_job=True,
+            )
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         """End a job, unless it has ended or another worker has it."""
@@ -311,9 +356,19 @@ class LastingJobManager(JobManager):
     # --- what goes on beside it
 
     async def prune_stalled_workers(self, seconds_since_heartbeat: float) -> list[int]:
-        """Delete silent workers, waiting for the database if necessary."""
+        """Delete silent workers, waiting for the database if necessary.
+
+        None while all are silent, because the database itself was away: their jobs
+        would be taken from them.
+        """
         prune = super().prune_stalled_workers
-        return await self._insist(partial(prune, seconds_since_heartbeat))
+
+        async def ask() -> list[int]:
+            if await began_lately(self.connector):
+                return []
+            return await prune(seconds_since_heartbeat)
+
+        return await self._insist(ask)
 
     async def register_worker(self) -> int:
         """Register with the served queues, waiting for the database if necessary."""

@@ -208,7 +208,7 @@ class OperationOverview:
 
 def operation_overview(operation: Operation) -> OperationOverview:
     """Return the overview of an operation loaded with its steps."""
-    titles = {spec.name: spec.title for spec in workflow.workflow_of(operation).steps}
+    titles = {spec.name: spec.title for spec in workflow.known_steps(operation)}
     steps = list(operation.steps.all())
     missing = _unserved_queues(steps)
     return OperationOverview(

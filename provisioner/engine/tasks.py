@@ -22,11 +22,14 @@ from procrastinate.jobs import Job
 from provisioner.engine import slots, states, subjects, workflow
 from provisioner.engine.attempt_spans import attempt_span
 from provisioner.engine.dispatch import (
+    GO_ON,
     RUN_STEP,
     can_go_on,
     defer_step,
     defer_to_worker,
     go_on,
+    leave_operation_to_others,
+    leave_to_others,
     release_slot,
     serves,
 )
@@ -58,7 +61,14 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
     and then had to wait for a slot.
     """
     step = _step_of(context.job, step_id=step_id)
-    if step is None or not _begin(context, step):
+    if step is None:
+        return
+    if not workflow.knows(step.operation, [step]):
+        _leave_to_others(context.job, step)
+        return
+    # A second query: planning one join over all kinds of subjects takes longer.
+    subjects.load_rows([step.operation])
+    if not _begin(context, step):
         return
     operation = step.operation
     request_ids.follow(operation.request_id, traceparent=operation.traceparent)
@@ -74,18 +84,30 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
             step = _attempt(context, step)
 
 
+@app.task(name=GO_ON, retry=RETRY)
+def go_on_with_operation(*, operation_id: int) -> None:
+    """Queue the next steps of an operation whose worker did not know all of them."""
+    with transaction.atomic():
+        operation = (
+            Operation.objects.select_for_update(of=("self",))
+            .select_related("requested_by", "subject")
+            .get(pk=operation_id)
+        )
+        if operation.state != Operation.State.RUNNING:
+            return
+        if workflow.knows(operation, []):
+            subjects.load_rows([operation])
+        advance(operation)
+
+
 def _step_of(job: Job, *, step_id: int) -> Step | None:
     """Return the step that this job runs: the one it was queued for, or a later one.
 
-    A second query reads the subject: planning one join over all kinds of subjects takes
-    longer than both queries.
+    Without its subject: only a release that has the step knows what that can be.
     """
     steps = Step.objects.select_related("operation__requested_by", "operation__subject")
     at = steps.filter(job_id=job.id, state__in=states.IN_FLIGHT).first()
-    step = at or steps.filter(pk=step_id).first()
-    if step is not None:
-        subjects.load_rows([step.operation])
-    return step
+    return at or steps.filter(pk=step_id).first()
 
 
 def _begin(context: JobContext, step: Step) -> bool:
@@ -105,11 +127,25 @@ def _hand_over(job: Job, step: Step) -> bool:
     """Requeue a step for workers of its queue; the worker that had it died."""
     with transaction.atomic():
         operation = states.lock_operation(step.operation)
-        step.refresh_from_db(fields=["state", "job_id", "attempt"])
-        is_running = operation.state == Operation.State.RUNNING
-        if is_running and step.state in states.IN_FLIGHT and step.job_id == job.id:
+        if _is_of(job, step, operation):
             defer_to_worker(operation, step)
     return False
+
+
+def _leave_to_others(job: Job, step: Step) -> None:
+    """Requeue a step that only another release has, for workers of that."""
+    with transaction.atomic():
+        operation = states.lock_operation(step.operation)
+        if _is_of(job, step, operation):
+            log.warning("step_left_to_others", step_id=step.pk, step=step.name)
+            leave_to_others(job, step)
+
+
+def _is_of(job: Job, step: Step, operation: Operation) -> bool:
+    """Return whether a step of a locked operation is still to be run by a job."""
+    step.refresh_from_db(fields=["state", "job_id", "attempt"])
+    is_running = operation.state == Operation.State.RUNNING
+    return is_running and step.state in states.IN_FLIGHT and step.job_id == job.id
 
 
 def _start(job: Job, step: Step) -> bool:
@@ -277,9 +313,14 @@ def advance(operation: Operation, *, context: JobContext | None = None) -> Step 
 
     Call it inside the transaction that settled a step, with the operation locked. The
     first one that the job of `context` can continue with is begun and returned instead
-    of queued: no other worker would be faster.
+    of queued: no other worker would be faster. Where a step is of another release, that
+    decides what comes next.
     """
     steps = sorted(operation.steps.order_by(), key=lambda step: step.position)
+    if not workflow.knows(operation, steps):
+        log.warning("operation_left_to_others", operation_id=operation.pk)
+        leave_operation_to_others(operation)
+        return None
     for step in steps:
         step.operation = operation  # it is at hand, with its site
     following: Step | None = None

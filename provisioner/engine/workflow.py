@@ -6,7 +6,7 @@ belongs to a queue, served by the workers of the hosts that can reach what it ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,16 +95,38 @@ def specs_of(operation: Operation) -> tuple[StepSpec, ...]:
     return tuple(s for s in workflow_of(operation).steps if s.applies(operation))
 
 
+def knows(operation: Operation, steps: Iterable[Step]) -> bool:
+    """Return whether this release has these steps of an operation.
+
+    Workers of other releases may run beside ours: what we do not know is left to them.
+    """
+    known = {spec.name for spec in known_steps(operation)}
+    return operation.kind in WORKFLOWS and all(step.name in known for step in steps)
+
+
+def known_steps(operation: Operation) -> tuple[StepSpec, ...]:
+    """Return the steps that this release has for an operation; none of other kinds."""
+    known = WORKFLOWS.get(operation.kind)
+    return known.steps if known else ()
+
+
+def find_spec(step: Step) -> StepSpec | None:
+    """Return the spec that a step's row was made from; None of other releases."""
+    specs = known_steps(step.operation)
+    return next((spec for spec in specs if spec.name == step.name), None)
+
+
 def spec_of(step: Step) -> StepSpec:
     """Return the spec that a step's row was made from."""
-    steps = workflow_of(step.operation).steps
-    return next(spec for spec in steps if spec.name == step.name)
+    spec = find_spec(step)
+    assert spec is not None, step.name
+    return spec
 
 
 def title_of(step: Step) -> str:
-    """Return the title of a step; steps of older releases are shown by name."""
-    steps = workflow_of(step.operation).steps
-    return next((spec.title for spec in steps if spec.name == step.name), step.name)
+    """Return the title of a step; steps of other releases are shown by name."""
+    spec = find_spec(step)
+    return spec.title if spec else step.name
 
 
 def ready_to_start(operation: Operation, steps: list[Step]) -> list[Step]:

@@ -26,7 +26,7 @@ from provisioner.catalog.models import (
     TemplateOperation,
 )
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.workflow import spec_of
+from provisioner.engine.workflow import find_spec
 from provisioner.notify.models import Notification, Subscription
 
 LONGEST_NAME = 255
@@ -138,8 +138,9 @@ def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
     none = SubmittedChange.objects.none()
     template = build.subject.template
     failed = failed_step(build)
+    spec = find_spec(failed) if failed else None
     if build.state == Operation.State.FAILED and (
-        failed is None or spec_of(failed).is_infrastructure
+        spec is None or spec.is_infrastructure
     ):
         return none
     base = last_good_snapshot(build)

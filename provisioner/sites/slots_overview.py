@@ -36,7 +36,7 @@ class SlotLine:
 
     @property
     def title(self) -> str:
-        return workflow.spec_of(self.step).title
+        return workflow.title_of(self.step)
 
     @property
     def subject(self) -> Any:

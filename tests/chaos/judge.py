@@ -25,7 +25,7 @@ from tests.chaos.witness import OntapWitness, Perforce
 
 W = Workspace.State
 DISCARDED = "work_discarded"
-OTHER_CLIENTS = {"chaos-admin", "chaos-submitter", "cloneyard-probe-chaos"}
+OTHER_CLIENTS = {"chaos-admin", "chaos-submitter"}
 _ENDED = {
     W.TRASHED: WorkspaceOperation.RETIRE,
     W.RETIRED: WorkspaceOperation.PURGE,
@@ -279,11 +279,12 @@ class Judge:
                 *Workspace.objects.filter(state=W.READY).select_related("template"),
             ]
         )
+        probe = f"cloneyard-probe-{from_database(lambda: self.site.perforce_server)}"
         found += _differences(
             "client",
             there={
                 name
-                for name in self._clients("*") - OTHER_CLIENTS
+                for name in self._clients("*") - {*OTHER_CLIENTS, probe}
                 if not name.startswith("import-")
             },
             wanted={s.client_name for s in mounted if s.client_name},

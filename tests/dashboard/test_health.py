@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
@@ -110,8 +111,44 @@ def test_readyz_is_ready_when_all_is_there(client: Client, db: None) -> None:
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json()["ready"] is True
-    assert set(checks_of(answer)) == {"database", "clock", "worker"}
+    assert set(checks_of(answer)) == {"database", "migrations", "clock", "worker"}
     assert all(check["reason"] == "" for check in answer.json()["checks"])
+
+
+def test_a_proxy_asks_for_what_this_web_server_needs_alone(
+    client: Client, db: None
+) -> None:
+    """No worker runs: that is nothing that another web server would change."""
+    answer = client.get("/readyz?here")
+
+    assert answer.status_code == 200
+    assert set(checks_of(answer)) == {"database", "migrations", "clock"}
+
+
+@pytest.mark.parametrize("address", ["/readyz", "/readyz?here"])
+def test_readyz_says_that_the_database_is_of_an_older_release(
+    client: Client, db: None, address: str
+) -> None:
+    heartbeat(seconds_ago=1)
+    MigrationRecorder.Migration.objects.filter(app="drift").delete()
+    MigrationRecorder(connection).record_applied("engine", "0002_of_a_newer_release")
+
+    answer = client.get(address)
+
+    assert answer.status_code == 503
+    assert list(checks_of(answer)) == ["database", "migrations"]
+    assert checks_of(answer)["migrations"]["reason"] == (
+        "The database is of an older release: it lacks drift.0001_initial. Run "
+        "`cloneyard-server migrate` first."
+    )
+
+
+def test_a_newer_release_may_have_migrated_the_database(
+    client: Client, db: None
+) -> None:
+    MigrationRecorder(connection).record_applied("engine", "0002_of_a_newer_release")
+
+    assert client.get("/readyz?here").status_code == 200
 
 
 ALL_OTHERS = Pool(queues=None, slots=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import os
 import signal
 import threading
@@ -20,7 +21,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import F
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import Job
 from psycopg import sql
@@ -31,7 +32,12 @@ from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.demo.processes import Child, manage, started_anew
 from provisioner.engine import states as engine_states
 from provisioner.engine import tasks, workflow
-from provisioner.engine.fencing import ASKED_AT_MOST, LEAVE_SECONDS, AttemptLeave
+from provisioner.engine.fencing import (
+    ASKED_AT_MOST,
+    LEAVE_SECONDS,
+    AttemptLeave,
+    NotHeard,
+)
 from provisioner.engine.management.commands.worker import in_its_name
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.sweeps import jobs as sweeps
@@ -103,10 +109,11 @@ def job(step: Step) -> Job:
 
 
 def job_at_work(job_id: int) -> Job:
-    """Return a job as its worker has it."""
+    """Return a job as its worker has it, which is heard throughout the test."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT procrastinate_register_worker_v1()")
         [worker_id] = cursor.fetchone()
+    heard(worker_id, seconds_ago=-3600)
     give(job_id, to=worker_id)
     row = ProcrastinateJob.objects.get(pk=job_id)
     return Job(
@@ -117,6 +124,11 @@ def job_at_work(job_id: int) -> Job:
         lock=None,
         queueing_lock=None,
     )
+
+
+def heard(worker_id: int | None, *, seconds_ago: float) -> None:
+    at = clocks.database_now() - dt.timedelta(seconds=seconds_ago)
+    ProcrastinateWorker.objects.filter(pk=worker_id).update(last_heartbeat=at)
 
 
 def give(job_id: int | None, *, to: int | None) -> None:
@@ -166,17 +178,46 @@ def test_leave_is_asked_for_again_after_a_while(
         leave()
 
 
+def hear_elsewhere(worker_id: int | None) -> None:
+    try:
+        heard(worker_id, seconds_ago=0)
+    finally:
+        connection.close()
+
+
+def test_no_leave_is_given_to_a_worker_whose_heartbeats_do_not_arrive(
+    step: Step, job: Job, settings: Any
+) -> None:
+    """A former primary shows no heartbeat that has not reached its standby."""
+    settings.WORKER_STALLED_SECONDS = 1.0
+    heard(job.worker_id, seconds_ago=1.1)
+
+    with pytest.raises(NotHeard):
+        AttemptLeave(step, job=job)()
+
+
+def test_leave_is_given_once_a_heartbeat_arrives_again(step: Step, job: Job) -> None:
+    """As after a restart of the database, before workers have reported."""
+    heard(job.worker_id, seconds_ago=3600)
+    later = threading.Timer(0.5, hear_elsewhere, [job.worker_id])
+    later.start()
+
+    AttemptLeave(step, job=job)()
+
+    later.join()
+
+
 class LateAnswer(AttemptLeave):
     """The database's answers come late, and what was true at first is not any more."""
 
     seconds = 0.15
     asked = 0
 
-    def _is_given(self) -> bool:
-        is_given = super()._is_given()
+    def _is_heard(self) -> bool | None:
+        is_heard = super()._is_heard()
         self.asked += 1
         time.sleep(self.seconds)
-        return is_given
+        return is_heard
 
 
 def test_nobody_waits_for_a_far_side_while_rows_are_locked(
@@ -200,10 +241,10 @@ def test_an_answer_that_comes_late_is_no_leave(
     settings.WORKER_STALLED_SECONDS = 0.4
 
     class TakenOverMeanwhile(LateAnswer):
-        def _is_given(self) -> bool:
-            is_given = super()._is_given()
+        def _is_heard(self) -> bool | None:
+            is_heard = super()._is_heard()
             taken_over(step)
-            return is_given
+            return is_heard
 
     with pytest.raises(StepCutShort):
         TakenOverMeanwhile(step, job=job)()

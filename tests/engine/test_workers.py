@@ -28,6 +28,7 @@ from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
 from provisioner.engine import job_manager
 from provisioner.engine.deferring import defer
+from provisioner.engine.failovers import BEGAN_LATELY
 from provisioner.engine.job_manager import WHAT_TIME, LastingJobManager
 from provisioner.engine.models import WorkerQueues
 from provisioner.engine.queues import (
@@ -365,6 +366,9 @@ class RestartsMeanwhile(InMemoryConnector):
         return [{"worker_id": 3}]
 
     async def execute_query_one_async(self, query: str, **arguments: Any) -> Any:
+        if query == BEGAN_LATELY:
+            self._ask("began")
+            return {"is_new": False}
         self._ask("register")
         return {"worker_id": 4}
 
@@ -387,7 +391,8 @@ def test_a_worker_that_starts_outlives_its_database() -> None:
         return pruned, await manager.register_worker()
 
     assert asyncio.run(start()) == ([3], 4)
-    assert connector.asked == ["prune", "prune", "register", "register"]
+    began, prune = ["began", "began"], ["prune", "began", "prune"]
+    assert connector.asked == [*began, *prune, "register", "register"]
     assert WorkerQueues.objects.filter(worker_id=4).exists()
 
 

@@ -69,6 +69,8 @@ class Jobs:
                 wait=False,
                 listen_notify=False,
                 install_signal_handlers=False,
+                # Whoever is not heard may not act.
+                update_heartbeat_interval=1.0,
             )
 
     def close(self) -> None:

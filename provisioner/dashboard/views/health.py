@@ -9,7 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from provisioner.dashboard.health import shared_readiness
+from provisioner.dashboard.health import readiness_here, shared_readiness
 
 
 @require_safe
@@ -24,8 +24,11 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @login_not_required
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Report each part's health; 503 if one is unhealthy or unknown."""
-    found = shared_readiness()
+    """Report each part's health; 503 if one is unhealthy or unknown.
+
+    With `?here`, only of what this web server itself needs.
+    """
+    found = readiness_here() if "here" in request.GET else shared_readiness()
     if found is None:
         return JsonResponse(
             {"ready": False, "checks": []}, status=503, headers={"Retry-After": "1"}

@@ -43,6 +43,14 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='KnownTimeline',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('timeline', models.BigIntegerField()),
+                ('since', models.DateTimeField(null=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name='Operation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -10,10 +10,11 @@ from provisioner.engine.models.operations import (
 )
 from provisioner.engine.models.slots import LockWait, ServerLoad, SlotBudget
 from provisioner.engine.models.subjects import HasOperations, Subject
-from provisioner.engine.models.workers import WorkerQueues
+from provisioner.engine.models.workers import KnownTimeline, WorkerQueues
 
 __all__ = [
     "HasOperations",
+    "KnownTimeline",
     "LockWait",
     "Operation",
     "Parameters",

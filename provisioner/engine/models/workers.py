@@ -33,3 +33,16 @@ class WorkerQueues(models.Model):
 
     def __str__(self) -> str:
         return f"{self.host}, process {self.process_id}"
+
+
+class KnownTimeline(models.Model):
+    """The timeline of PostgreSQL that was seen last: one row.
+
+    `since` is when it was first seen in place of another, None if there was none.
+    """
+
+    timeline = models.BigIntegerField()
+    since = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"timeline {self.timeline}"

@@ -9,15 +9,15 @@ import structlog
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import transaction
-from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, Status
 
 from provisioner.audit_log.actions import record_event
-from provisioner.engine import slots, states
+from provisioner.engine import slots, states, workflow
 from provisioner.engine.dispatch import RUN_STEP, defer_step, give_slots
+from provisioner.engine.failovers import began_lately
 from provisioner.engine.fencing import leave_seconds
 from provisioner.engine.job_manager import finish_of_its_worker, retry_of_its_worker
 from provisioner.engine.models import Operation, Step
@@ -48,18 +48,17 @@ def sweep_slots(timestamp: int) -> None:
 
 
 @app.periodic(cron="* * * * * */5")
-@app.task(
-    name="sweep_jobs", queue="sweeps", queueing_lock="sweep_jobs", pass_context=True
-)
-async def sweep_jobs(context: JobContext, timestamp: int) -> None:
+@app.task(name="sweep_jobs", queue="sweeps", queueing_lock="sweep_jobs")
+async def sweep_jobs(timestamp: int) -> None:
     """Give the jobs of silent workers to others.
 
-    After an outage of the database all workers are silent, so they get time to report.
+    After an outage or a failover of the database all workers are silent, so they get
+    time to report.
 
     Source: procrastinate docs, how-to "retry stalled jobs".
     """
     await _forget_the_future()
-    if await _database_started_lately():
+    if await began_lately(app.job_manager.connector):
         return
     stalled = await app.job_manager.get_stalled_jobs(
         seconds_since_heartbeat=settings.WORKER_STALLED_SECONDS
@@ -79,15 +78,6 @@ async def _forget_the_future() -> None:
     await update(
         query=PUT_OFF_TOO_FAR, task=RUN_STEP, seconds=2 * LONGEST_RETRY_SECONDS
     )
-
-
-async def _database_started_lately() -> bool:
-    answer = await app.job_manager.connector.execute_query_one_async(
-        query="SELECT now() - pg_postmaster_start_time() < %(seconds)s * interval '1 s'"
-        " AS is_new",
-        seconds=settings.WORKER_STALLED_SECONDS + settings.WORKER_HEARTBEAT_SECONDS,
-    )
-    return bool(answer["is_new"])
 
 
 async def _give_to_another(job: Job) -> None:
@@ -137,7 +127,7 @@ def sweep_steps(timestamp: int) -> None:
             if operation.state != Operation.State.RUNNING:
                 states.skip_step(step)
                 continue
-            if slots.is_waiting(step):
+            if slots.is_waiting(step) or not workflow.knows(operation, [step]):
                 continue
             log.warning("step_without_job_queued_again", step_id=step.pk)
             record_event(

@@ -14,7 +14,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts import origin
 from provisioner.audit_log.actions import record_event
-from provisioner.engine import states, subjects, tasks
+from provisioner.engine import states, subjects, tasks, workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.states import IN_FLIGHT
 from provisioner.engine.subjects import Failure, SubjectKind
@@ -60,6 +60,8 @@ def _go_on(operation_id: int) -> None:
     is_over = operation.state != Operation.State.RUNNING
     if is_over or any(step.state in IN_FLIGHT for step in steps):
         return
+    if not workflow.knows(operation, steps):
+        return  # the watchdog of the release that has it goes on with it
     failed = next((step for step in steps if step.state == Step.State.FAILED), None)
     if failed is not None:
         tasks.end_badly(

@@ -39,7 +39,7 @@ def ensure_quiet_elsewhere(run: SandboxRun) -> None:
     names = ", ".join(
         step.name
         for step in at_work.select_related("operation__subject")
-        if workflow.spec_of(step).queue != OWN
+        if (spec := workflow.find_spec(step)) is None or spec.queue != OWN
     )
     if names:
         raise Busy(

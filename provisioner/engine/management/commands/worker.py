@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from procrastinate import App, JobContext
@@ -31,7 +32,9 @@ from provisioner.engine.workers import worker_connector
 from provisioner.gateways import fence
 from provisioner.gateways.hosts.log_files import close_logs
 from provisioner.lib import request_ids
+from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.lib.garbage import spare_what_is_loaded
+from provisioner.lib.migrations import why_not_migrated
 
 log = structlog.get_logger(__name__)
 
@@ -134,14 +137,19 @@ class Working:
                 return await self._run_all(first)
 
     async def _meet_the_database(self) -> bool:
-        """Wait for the database; return whether it answered before the stop."""
+        """Wait for the database; return whether it answered before the stop.
+
+        Raises: CommandError if it is not migrated.
+        """
         is_said = False
         while not self._told.is_set():
             try:
-                async with await AsyncConnection.connect(**connector_params()) as met:
-                    await require_tables(met)
-                    return True
-            except OperationalError as error:
+                async with await AsyncConnection.connect(**connector_params()):
+                    pass
+                if why := await sync_to_async(why_not_migrated)():
+                    raise CommandError(why)
+                return True
+            except (OperationalError, *DATABASE_WENT_AWAY) as error:
                 if not is_said:
                     log.warning("database_is_away", why=str(error))
                 is_said = True
@@ -174,7 +182,10 @@ class Working:
 
     async def _run(self, one: App, pool: Pool) -> None:
         manager = LastingJobManager(
-            one.connector, pool=pool, is_stopping=self._told.is_set
+            one.connector,
+            pool=pool,
+            is_stopping=self._told.is_set,
+            knows=one.tasks.__contains__,
         )
         one.job_manager = manager
         self._managers.append(manager)
@@ -200,16 +211,6 @@ class Working:
                     Path(settings.WORKER_ALIVE_FILE).touch()
                 except OSError as error:
                     log.error("alive_file_is_not_writable", error=str(error))
-
-
-async def require_tables(connection: AsyncConnection) -> None:
-    """Raises: CommandError where the database is empty."""
-    asked = await connection.execute("SELECT to_regclass('procrastinate_jobs')")
-    row = await asked.fetchone()
-    if row is None or row[0] is None:
-        raise CommandError(
-            "The database has no tables yet: run `cloneyard-server migrate` first."
-        )
 
 
 async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:

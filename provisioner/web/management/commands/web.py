@@ -10,7 +10,11 @@ import sys
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
 from gunicorn.util import parse_address
+
+from provisioner.lib.databases import unless_database_is_away
+from provisioner.lib.migrations import why_not_migrated
 
 
 class Command(BaseCommand):
@@ -29,6 +33,11 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: object) -> None:
         check_address("WEB_BIND", settings.WEB_BIND)
         check_address("HEALTH_BIND", settings.HEALTH_BIND)
+        # While the database is away, pages say so; it may be there soon.
+        with unless_database_is_away():
+            if why := why_not_migrated():
+                raise CommandError(why)
+        connection.close()
         if not options["collected"]:
             collect()
         # This process becomes gunicorn: signals of systemd reach it.
