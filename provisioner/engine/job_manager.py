@@ -100,6 +100,11 @@ LEAVE_TO_OTHERS = """
     WHERE id = %(job_id)s AND status = 'doing' AND worker_id = %(worker_id)s
     RETURNING id
 """
+LATER_PERIOD = """
+    SELECT id FROM procrastinate_periodic_defers
+    WHERE task_name = %(task_name)s AND periodic_id = %(periodic_id)s
+        AND defer_timestamp > %(defer_timestamp)s
+"""
 HELD = """
     SELECT id FROM procrastinate_jobs
     WHERE status = 'doing' AND worker_id = %(worker_id)s
@@ -453,18 +458,29 @@ class LastingJobManager(JobManager):
 
         await self._insist(hear)
 
-    async def defer_periodic_job(self, *args: Any, **kwargs: Any) -> int | None:
+    async def defer_periodic_job(
+        self, job: Job, periodic_id: str, defer_timestamp: int
+    ) -> int | None:
         """Queue a periodic job, waiting for the database if necessary.
+
+        None if another worker has queued it, or a later period: Procrastinate forgets
+        the periods before that one, and a worker that was held up would repeat them.
 
         Raises: ClockIsOff.
         """
-        defer = super().defer_periodic_job
+        defer = partial(super().defer_periodic_job, job, periodic_id, defer_timestamp)
 
         async def ask() -> int | None:
             await self._compare_clocks()
             if not self.is_clock_right:
                 raise ClockIsOff
-            return await defer(*args, **kwargs)
+            later = await self.connector.execute_query_all_async(
+                query=LATER_PERIOD,
+                task_name=job.task_name,
+                periodic_id=periodic_id,
+                defer_timestamp=defer_timestamp,
+            )
+            return None if later else await defer()
 
         return await self._insist(ask)
 

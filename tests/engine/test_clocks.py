@@ -164,6 +164,13 @@ def test_a_clock_that_is_off_stops_a_pool_until_it_is_right(off: dt.timedelta) -
     pool = Pool(queues=None, slots=1)
     manager = LastingJobManager(connector, pool=pool)
     tell_queues(1, pool=pool)
+    job = Job(
+        id=None,
+        queue="sweeps",
+        lock=None,
+        queueing_lock=None,
+        task_name="sweep_jobs",
+    )
 
     async def beat() -> tuple[int, float]:
         await manager.update_heartbeat(1)
@@ -178,7 +185,7 @@ def test_a_clock_that_is_off_stops_a_pool_until_it_is_right(off: dt.timedelta) -
         assert asked == 1
         assert ahead == pytest.approx(-off.total_seconds(), abs=10)
         with pytest.raises(ClockIsOff):
-            await manager.defer_periodic_job()
+            await manager.defer_periodic_job(job, "", 0)
         connector.is_ahead_seconds = 0.0
         assert await beat() == (2, 0.0)
 
