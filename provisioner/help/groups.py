@@ -13,15 +13,8 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "Administrators: how to",
         (
-            *(
-                "install",
-                "sign-in",
-                "mounts",
-                "monitoring",
-                "scale",
-                "backup",
-                "mirrors",
-            ),
+            *("install", "sign-in", "mounts", "monitoring", "scale", "backup"),
+            *("high-availability", "mirrors"),
             *("sandboxes", "server-logs", "qualification"),
         ),
     ),
