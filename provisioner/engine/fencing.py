@@ -142,12 +142,16 @@ class AttemptLeave(JobLeave):
         with connection.cursor() as cursor:
             cursor.execute(
                 _IS_UNDER_WAY,
-                [
-                    *(self._job.worker_id, _stalled()),
-                    *(self._step_id, self._attempt, Step.State.RUNNING),
+                (
+                    self._job.worker_id,
+                    _stalled(),
+                    self._step_id,
+                    self._attempt,
+                    Step.State.RUNNING,
                     list(states.ENDED_EARLY),
-                    *(self._job.id, self._job.worker_id),
-                ],
+                    self._job.id,
+                    self._job.worker_id,
+                ),
             )
             row = cursor.fetchone()
         return bool(row[0]) if row else None
