@@ -36,7 +36,8 @@ HEARD_AGAIN_SECONDS = 0.2
 # (benchmarks/queued_requests.py).
 _IS_UNDER_WAY = """
     SELECT EXISTS (SELECT 1 FROM procrastinate_workers
-        WHERE id = %s AND last_heartbeat >= statement_timestamp() - %s)
+        WHERE id = %s
+            AND last_heartbeat >= statement_timestamp() - %s * interval '1 second')
     FROM engine_step AS step
     JOIN engine_operation AS operation ON operation.id = step.operation_id
     WHERE step.id = %s AND step.attempt = %s AND step.state = %s
@@ -61,10 +62,6 @@ def leave_seconds() -> float:
     """
     stalled: float = settings.WORKER_STALLED_SECONDS
     return min(LEAVE_SECONDS, stalled / 4)
-
-
-def _stalled() -> dt.timedelta:
-    return dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
 
 
 def _now() -> float:
@@ -126,7 +123,7 @@ class JobLeave:
         return jobs.filter(worker_id=self._job.worker_id)
 
     def _has_heartbeat(self) -> Exists:
-        since = Now() - _stalled()
+        since = Now() - dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
         heard = ProcrastinateWorker.objects.filter(last_heartbeat__gte=since)
         return Exists(heard.filter(pk=self._job.worker_id))
 
@@ -144,7 +141,7 @@ class AttemptLeave(JobLeave):
                 _IS_UNDER_WAY,
                 (
                     self._job.worker_id,
-                    _stalled(),
+                    settings.WORKER_STALLED_SECONDS,
                     self._step_id,
                     self._attempt,
                     Step.State.RUNNING,
