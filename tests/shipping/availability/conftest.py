@@ -52,7 +52,7 @@ def environment(lab: Lab) -> dict[str, str]:
         "ONTAP_PASSWORD": lab.ontap["password"],
         "P4PASSWD": lab.perforce["password"],
         "LOG_DIR": str(lab.root / "logs"),
-        "SECRET_KEY": "the same for all",
+        "SECRET_KEY": "the same for all processes of a test",
         "WORKER_HEARTBEAT_SECONDS": "0.5",
         "WORKER_STALLED_SECONDS": "3",
         "LOG_FORMAT": "json",
