@@ -25,7 +25,7 @@ NOT_RUN = "not-run:"
 WITHIN_SECONDS = 120
 SERVER = "https://cloneyard.example.com"
 # An installation from nothing takes an empty host, and has a test that makes one.
-ON_A_HOST_OF_ITS_OWN = {"docs/install.md"}
+ON_A_HOST_OF_ITS_OWN = {"docs/install.md", "docs/backup.md"}
 RUN_HERE = {"README.md", "docs/api.md", "docs/cli.md", "docs/work.md"}
 
 

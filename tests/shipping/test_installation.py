@@ -1,4 +1,4 @@
-"""docs/install.md from an empty host to its pages: each of those commands is run."""
+"""docs/install.md, from an empty host to a first workspace: each command is run."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ from tests.support.hosts import Host, database_server, empty_host
 pytestmark = pytest.mark.integration
 
 PAGE: Path = settings.BASE_DIR / "docs/install.md"
+BACKUP: Path = settings.BASE_DIR / "docs/backup.md"
 WITHIN_SECONDS = 240
 PASSWORD = "a-password-of-a-test"
 # What is answered at a prompt is given otherwise.
 ADMINISTRATOR = (
     f"DJANGO_SUPERUSER_PASSWORD={PASSWORD} cloneyard-server createsuperuser --no-input "
     "--username admin --email admin@example.com"
+)
+SIGN_IN = (
+    f"curl --fail --silent --user admin:{PASSWORD} --request POST "
+    "http://127.0.0.1:8000/api/v1/tokens "
+    "| python3 -c 'import json, sys; print(json.load(sys.stdin)[\"token\"])' "
+    "| cloneyard login --token"
 )
 
 
@@ -57,7 +64,7 @@ def showing_logs(host: Host) -> Iterator[None]:
 
 
 @pytest.mark.timeout(900)
-def test_the_page_leads_from_an_empty_host_to_its_pages(host: Host) -> None:
+def test_the_page_leads_from_an_empty_host_to_a_workspace(host: Host) -> None:
     with showing_logs(host), reading(host.home, host.environment) as reader:
 
         def read(section: str, **instead: str) -> list[str]:
@@ -86,3 +93,19 @@ def test_the_page_leads_from_an_empty_host_to_its_pages(host: Host) -> None:
             assert "no issues" in settled[0]
             [started] = read("Start")
             assert '{"alive": true}' in started
+            [worked] = reader.run(
+                PAGE,
+                blocks_of(PAGE, "sh", section="The first workspace"),
+                instead={"cloneyard login": SIGN_IN},
+                seconds=WITHIN_SECONDS,
+            )
+            assert "/srv/cloneyard-lab/" in worked
+            assert "__pycache__" in worked.split(), "it is built"
+            backup, drill = reader.run(BACKUP, blocks_of(BACKUP, "sh"))
+            upgraded, removed = read("Upgrades")
+            assert "Restored and dropped again" in drill, backup + drill
+            assert "Nothing to do" in upgraded
+            assert "are kept" in removed
+        assert host.path("/etc/cloneyard/environment").exists()
+        assert host.path("/var/lib/cloneyard").is_dir()
+        assert not host.path("/opt/cloneyard").exists()
