@@ -44,7 +44,8 @@ Trends = Mapping[Key, Trend]
 def keep_limit_days(*, today: dt.date) -> None:
     """Save the day's samples so far, in UTC, and delete old ones.
 
-    Safe to repeat. Few queries, however many templates.
+    Safe to repeat. Few queries, however many templates. Limits of mirrors have the
+    same codes and are not saved.
     """
     tallies = Tallies()
     sites = limits_of_sites(tallies)
@@ -58,6 +59,7 @@ def keep_limit_days(*, today: dt.date) -> None:
                 used=used,
             )
             for key, used in _of_templates(sites)
+            if (key.site_id, key.template) in ids
         ],
         update_conflicts=True,
         unique_fields=("template", "code", "day"),

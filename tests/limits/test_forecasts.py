@@ -11,11 +11,13 @@ from provisioner.catalog.models import Template
 from provisioner.lib.limits import Limit
 from provisioner.lib.trends import Trend
 from provisioner.limits.forecasts import Forecast, nearest_forecasts
+from provisioner.limits.models import LimitDay
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.samples import Key, Trends, keep_limit_days, limit_trends
 from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import AggregateDay, CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
+from tests.support.factories import MirrorFactory
 
 TODAY = dt.date(2026, 11, 25)
 SPACE = Limit(code="space_low", subject="munich", used=90, allowed=100, is_bytes=True)
@@ -159,3 +161,21 @@ def test_what_is_full_says_so_and_years_are_no_date() -> None:
     [far] = forecasts(SPACE._replace(allowed=1000), days=measured(28))
     assert far.sentence == "Not within two years at this rate"
     assert not far.is_soon
+
+
+@pytest.mark.django_db
+def test_limits_of_mirrors_are_not_saved_and_stop_no_others(ready: Workspace) -> None:
+    template = ready.template
+    Template.objects.filter(pk=template.pk).update(
+        state="ready", volume_uuid="u", used_inodes=70, actual_size_bytes=2**30
+    )
+    MirrorFactory.create(template=template)
+
+    keep_limit_days(today=TODAY)
+
+    saved = LimitDay.objects.values_list("template", "code")
+    assert sorted(saved) == [
+        (template.pk, "clone_limit"),
+        (template.pk, "inode_limit"),
+        (template.pk, "snapshot_limit"),
+    ]
