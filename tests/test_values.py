@@ -764,6 +764,7 @@ TYPED = {
         "cron": "DrillPlan.cron",
     },
     "DrillStartRequest": {"server": ASKED},
+    "RecipeStartRequest": {"server": ASKED},
     "PatchedVerificationPlanSaveRequest": {
         **dict.fromkeys(("host", "version"), ASKED),
         "cron": "VerificationPlan.cron",

@@ -226,8 +226,7 @@ def _settle_when_heard(
     is_stopping = context.additional_context.get("is_stopping", lambda: False)
     gives_up_at: float | None = None
     for tries in count():
-        if tries:
-            close_unusable_connection()
+        close_unusable_connection()
         try:
             return settle()
         except DATABASE_WENT_AWAY as error:

@@ -166,7 +166,7 @@ _cloneyard; printf '%s\\n' "${COMPREPLY[@]}"
         (["bisect", "ma"], ["main"]),
         (["bisect", "main", "--good", "1"], [""]),
         (["completion", "z"], ["zsh"]),
-        (["nonsense", ""], ["bisect", "clone", "compare", "completion"]),
+        (["nonsense", ""], ["bisect", "checkpoint", "checkpoint-plans"]),
     ],
 )
 def test_bash_completes_commands_options_and_names(

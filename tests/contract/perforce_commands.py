@@ -107,7 +107,6 @@ class Commands:
         self.run("filelog", "//ws/a")
         self.run("where", "//depot/a")
         self.run("verify", "-z", "//depot/...")
-        self.run("verify", "-S", "-q", "//depot/...")
         self.run("sync", "-f", "//ws/a#have")
         (self._root / "b").unlink()
         (self._root / "new").write_text("new\n")
@@ -142,6 +141,8 @@ class Commands:
         self.run("shelve", "-c", number)
         self.run("shelve", "-c", number, "-f", "//depot/a")
         self.run("describe", "-S", "-s", number)
+        # With -q, as it is given, it would tell only what is damaged.
+        self.run("verify", "-S", "//depot/...")
         self.run("revert", "-k", "-C", "ws", "//...")
         self._p4.run("change", "-i", input=CHANGE.format(name="ws"))
         self.run("unshelve", "-s", number, "-f", "-c", str(int(number) + 1))

@@ -60,7 +60,7 @@ def test_a_mirror_is_created_where_it_fits(
     SiteFactory.create(name="elsewhere")
     assert "No template is mirrored" in as_admin.get(reverse("mirror-list")).text
     create = f"{reverse('mirror-create')}?template={template.pk}"
-    assert create in as_admin.get(f"/templates/{template.pk}/").text
+    assert create in as_admin.get(f"/templates/{template.pk}/?more=1").text
 
     offered = as_admin.get(create).text
 
@@ -96,7 +96,11 @@ def test_the_list_and_both_pages_say_how_far_it_is_behind(
 ) -> None:
     Mirror.objects.update(trouble="The relationship is paused.")
 
-    for address in ("/mirrors/", f"/templates/{mirror.template_id}/", page_of(mirror)):
+    for address in (
+        "/mirrors/",
+        f"/templates/{mirror.template_id}/?more=1",
+        page_of(mirror),
+    ):
         page = as_carol.get(address).text
         assert "1 snapshot behind" in page, address
         assert "Create a mirror" not in page
