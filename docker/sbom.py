@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 Bom = dict[str, Any]
 # What cyclonedx-py does not read as a licence, since it is said in other words.
 SAID_OTHERWISE = {
+    "protobuf": "BSD-3-Clause",
     "uritemplate": "BSD-3-Clause OR Apache-2.0",
 }
 
