@@ -5,12 +5,14 @@
   const HEIGHT = 240;
   const STEPS = { bytes: ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] };
   const BEFORE_DASH = [4, 4];
+  const HOUR = 3600;
   const DAY = 86400;
+  const DAYS = [1, 2, 3, 5, 7, 10, 15, 30, 60, 90, 180, 365].map((n) => n * DAY);
   // Steps of an axis that read well in its unit; uPlot knows those of numbers.
   const INCREMENTS = {
     bytes: [0, 1, 2, 3, 4, 5].flatMap((power) =>
       [1, 2, 4, 5, 10, 20, 50, 100, 200, 256, 500, 512].map((n) => n * 1024 ** power)),
-    seconds: [0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 18000],
+    seconds: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 18000],
     number: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 50000],
   };
 
@@ -29,7 +31,7 @@
     if (unit === "seconds") {
       if (value >= 3600) return `${+(value / 3600).toFixed(1)} h`;
       if (value >= 60) return `${+(value / 60).toFixed(1)} min`;
-      return `${+value.toFixed(2)} s`;
+      return `${+value.toFixed(3)} s`;
     }
     return value.toLocaleString("en");
   }
@@ -101,7 +103,8 @@
 
   function optionsOf(figure, times, width) {
     const gaps = times.slice(1).map((at, index) => at - times[index]);
-    const slot = Math.min(DAY, ...gaps);
+    // A day begins at midnight; a single point at another time is of an hour.
+    const slot = gaps.length ? Math.min(DAY, ...gaps) : times[0] % DAY ? HOUR : DAY;
     const unit = figure.dataset.chart;
     const ink = color(figure, "ink");
     const grid = { stroke: color(figure, "grid"), width: 1 };
@@ -124,11 +127,16 @@
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false } },
       scales: {
-        x: { range: (_, low, high) => [low - slot / 2, high + slot / 2] },
+        // uPlot adds a thousand days to a single point.
+        x: { range: () => [times[0] - slot / 2, times[times.length - 1] + slot / 2] },
         y: isDots ? logarithmic : { range: (_, low, high) => [Math.min(low, 0), (high || 1) * 1.08] },
       },
       axes: [
-        { ...axis, values: (_, all) => all.map((at) => moment(at, slot)) },
+        {
+          ...axis,
+          ...(slot < DAY ? {} : { incrs: DAYS }),
+          values: (_, all) => all.map((at) => moment(at, slot)),
+        },
         {
           ...axis,
           size: 80,
