@@ -27,6 +27,7 @@ from provisioner.demo.processes import Child
 from provisioner.gateways import registry
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.factories import UserFactory, copy_of
+from tests.support.jobs import settle
 
 DEPOT = "tree"
 # The lab keeps the clones of all tests.
@@ -213,7 +214,7 @@ def build(template: Template, run_jobs: Callable[[], None]) -> Template:
     """Build and publish a template."""
     template_build(by=template.owner, template=template)
     run_jobs()
-    template.refresh_from_db()
+    settle(template)
     assert template.state == Template.State.READY, template.status_message
     return template
 
