@@ -28,7 +28,7 @@ BOUNDED = {
     "drift": "DriftCheck",
     "drills": "DrillPlan DrillVolume",
     "efficiency": "DedupePlan DedupeVolume",
-    "engine": "ServerLoad SlotBudget Subject",
+    "engine": "KnownTimeline ServerLoad SlotBudget Subject",
     "identities": "Identity",
     "insight": "AdviceRule ClientListing ListedClient OrphanRule Process "
     "ProcessReading ProgramLogReading ProgramRelease ServerConfiguration "
