@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from provisioner.insight.clients import MOST_OPENED
@@ -145,13 +146,13 @@ class ReleaseOverview:
     releases: list[ProgramRelease]
     people: list[Person]
 
-    @property
+    @cached_property
     def due(self) -> list[Person]:
         """Who would get a mail now, 200 people at most."""
         due = [person for person in self.people if person.is_due]
         return due[:MAILS_AT_ONCE]
 
-    @property
+    @cached_property
     def shown(self) -> list[Person]:
         """Who is listed, 200 people at most: those who would get a mail now first."""
         return sorted(self.people, key=lambda each: not each.is_due)[:MAILS_AT_ONCE]

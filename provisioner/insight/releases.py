@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Max
 from django.db.models.functions import Coalesce
 
 from provisioner.insight.models import ProgramMail, ProgramRelease, ProgramUse
 from provisioner.lib import clocks
-from provisioner.lib.releases import is_older
+from provisioner.lib.releases import is_older, numbers_of
 from provisioner.sites.models import PerforceServer
 
 NOT_AGAIN_FOR = dt.timedelta(days=30)
@@ -40,8 +40,7 @@ class Outdated:
         return f"{self.program} {self.release}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Person:
+class Person(NamedTuple):
     """A Perforce user with old programs; `mailed_at` is when they were last asked.
 
     `trouble` says why they did not get the last mail, "" if they did or wait for it.
@@ -55,30 +54,42 @@ class Person:
 
 
 def outdated_of(
-    uses: Iterable[ProgramUse], releases: Iterable[ProgramRelease]
+    uses: Iterable[tuple[str, str, str]], releases: Iterable[ProgramRelease]
 ) -> dict[str, list[Outdated]]:
     """Return the old programs of each user, by name. What names no release is left out.
+
+    Of uses these are the user, the program and its release: of thousands of people
+    there are few releases, so each is judged once.
 
     Source: p4 help configurables, minClient: a server compares releases like this.
     """
     wanted = {each.program: each for each in releases}
+    judged: dict[tuple[str, str], Outdated | None] = {}
     found: dict[str, list[Outdated]] = {}
-    for use in uses:
-        rule = wanted.get(use.program)
-        if rule is None:
-            continue
-        is_too_old = is_older(use.release, rule.minimum)
-        if is_too_old or is_older(use.release, rule.recommended):
-            found.setdefault(use.user, []).append(
-                Outdated(
-                    program=use.program,
-                    release=use.release,
-                    minimum=rule.minimum,
-                    recommended=rule.recommended,
-                    is_too_old=is_too_old,
-                )
-            )
+    for user, program, release in uses:
+        if (program, release) not in judged:
+            judged[program, release] = _judged(program, release, wanted.get(program))
+        if (outdated := judged[program, release]) is not None:
+            found.setdefault(user, []).append(outdated)
+    for them in found.values():
+        them.sort(key=lambda each: (each.program, numbers_of(each.release)))
     return dict(sorted(found.items()))
+
+
+def _judged(program: str, release: str, rule: ProgramRelease | None) -> Outdated | None:
+    """Return what is old about a release, None if nothing is."""
+    if rule is None:
+        return None
+    is_too_old = is_older(release, rule.minimum)
+    if not is_too_old and not is_older(release, rule.recommended):
+        return None
+    return Outdated(
+        program=program,
+        release=release,
+        minimum=rule.minimum,
+        recommended=rule.recommended,
+        is_too_old=is_too_old,
+    )
 
 
 def people_to_ask(server: PerforceServer) -> list[Person]:
@@ -92,7 +103,7 @@ def people_to_ask(server: PerforceServer) -> list[Person]:
         server=server,
         program__in=[each.program for each in releases],
         last_seen_at__gte=now - SEEN_WITHIN,
-    ).order_by("program", "release__numbers")
+    ).order_by()
     mails = ProgramMail.objects.filter(server=server)
     mailed: dict[str, dt.datetime] = dict(
         mails.filter(trouble="")
@@ -102,6 +113,7 @@ def people_to_ask(server: PerforceServer) -> list[Person]:
     )
     last = mails.order_by("p4_user", "-pk").distinct("p4_user")
     troubles = dict(last.values_list("p4_user", "trouble"))
+    found = outdated_of(uses.values_list("user", "program", "release"), releases)
     return [
         Person(
             user=user,
@@ -110,7 +122,7 @@ def people_to_ask(server: PerforceServer) -> list[Person]:
             trouble=troubles.get(user, ""),
             is_due=user not in mailed or now - mailed[user] >= NOT_AGAIN_FOR,
         )
-        for user, outdated in outdated_of(uses, releases).items()
+        for user, outdated in found.items()
     ]
 
 

@@ -83,7 +83,8 @@ def server(admin: User) -> PerforceServer:
 def test_old_programs_are_named_by_user_and_whether_they_still_work(
     server: PerforceServer,
 ) -> None:
-    found = outdated_of(ProgramUse.objects.all(), ProgramRelease.objects.all())
+    uses = ProgramUse.objects.values_list("user", "program", "release")
+    found = outdated_of(uses, ProgramRelease.objects.all())
 
     said = {user: [(str(o), o.is_too_old) for o in old] for user, old in found.items()}
     assert said == {"alice": [("p4 2019.1", True)], "bob": [("p4 2022.2", False)]}
