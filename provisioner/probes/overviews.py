@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -138,10 +139,9 @@ def _lapses(server: PerforceServer, hours: Sequence[dict[str, Any]]) -> Chart:
 
 
 def _processes(server: PerforceServer, counts: Counts) -> Chart:
-    by_hour: dict[dt.datetime, list[int]] = {}
+    by_hour = defaultdict[int, list[int]](list)
     for at, processes in counts:
-        hour = at.astimezone(dt.UTC).replace(minute=0, second=0, microsecond=0)
-        by_hour.setdefault(hour, []).append(processes)
+        by_hour[at // 3600].append(processes)
     return Chart(
         id=f"processes-{server.pk}",
         title=f"Commands that ran at {server}, by hour",
@@ -150,8 +150,8 @@ def _processes(server: PerforceServer, counts: Counts) -> Chart:
         columns=("Average", "Maximum"),
         points=[
             Point(
-                label=f"{hour:%-d %b %H:%M}",
-                at=int(hour.timestamp()),
+                label=f"{dt.datetime.fromtimestamp(hour * 3600, dt.UTC):%-d %b %H:%M}",
+                at=hour * 3600,
                 value=sum(found) / len(found),
                 ceiling=max(found),
                 cells=(f"{sum(found) / len(found):.1f}", str(max(found))),

@@ -10,9 +10,10 @@ from statistics import median
 PEAK_TIMES = 2.0
 PEAK_MORE = 5
 # Readings come every five minutes; after a longer pause nobody knows what happened.
-BLIND_AFTER = dt.timedelta(minutes=12)
+BLIND_AFTER_SECONDS = 12 * 60
 
-Counts = Sequence[tuple[dt.datetime, int]]
+Counts = Sequence[tuple[int, int]]
+"""Seconds since 1970, and how many commands ran then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +45,27 @@ def peaks_of(counts: Counts) -> list[Peak]:
         return []
     threshold = max(PEAK_TIMES * baseline, baseline + PEAK_MORE)
     peaks: list[Peak] = []
-    highest: tuple[dt.datetime, int] | None = None
-    last_at: dt.datetime | None = None
+    highest: tuple[int, int] | None = None
+    last_at: int | None = None
     for at, processes in counts:
-        if highest and last_at and at - last_at > BLIND_AFTER:
-            peaks.append(Peak(at=highest[0], processes=highest[1], took=None))
+        if highest and last_at and at - last_at > BLIND_AFTER_SECONDS:
+            peaks.append(_peak(highest, until=None))
             highest = None
         if highest and processes <= baseline:
-            took = at - highest[0]
-            peaks.append(Peak(at=highest[0], processes=highest[1], took=took))
+            peaks.append(_peak(highest, until=at))
             highest = None
         elif processes >= threshold and (highest is None or processes > highest[1]):
             highest = (at, processes)
         last_at = at
     if highest:
-        peaks.append(Peak(at=highest[0], processes=highest[1], took=None))
+        peaks.append(_peak(highest, until=None))
     return peaks
+
+
+def _peak(highest: tuple[int, int], *, until: int | None) -> Peak:
+    at, processes = highest
+    return Peak(
+        at=dt.datetime.fromtimestamp(at, dt.UTC),
+        processes=processes,
+        took=None if until is None else dt.timedelta(seconds=until - at),
+    )

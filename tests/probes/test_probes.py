@@ -313,16 +313,21 @@ def test_weeks_that_are_over_are_kept(server: PerforceServer) -> None:
     ]
 
 
-def counts(*numbers: int) -> list[tuple[dt.datetime, int]]:
-    return [(MONDAY + dt.timedelta(minutes=5 * n), c) for n, c in enumerate(numbers)]
+def counts(*numbers: int) -> list[tuple[int, int]]:
+    monday = int(MONDAY.timestamp())
+    return [(monday + 300 * n, count) for n, count in enumerate(numbers)]
 
 
 def test_a_peak_ends_when_the_baseline_is_back() -> None:
     found = counts(4, 4, 4, 20, 31, 9, 4, 4, 4, 12)
     assert baseline_of(found) == 4
     assert peaks_of(found) == [
-        Peak(at=found[4][0], processes=31, took=dt.timedelta(minutes=10)),
-        Peak(at=found[9][0], processes=12, took=None),
+        Peak(
+            at=MONDAY + dt.timedelta(minutes=20),
+            processes=31,
+            took=dt.timedelta(minutes=10),
+        ),
+        Peak(at=MONDAY + dt.timedelta(minutes=45), processes=12, took=None),
     ]
     assert peaks_of([]) == []
     assert peaks_of(counts(1, 1, 3, 1)) == []  # three of one are no peak
@@ -331,7 +336,7 @@ def test_a_peak_ends_when_the_baseline_is_back() -> None:
 def test_what_follows_a_peak_unseen_is_not_known() -> None:
     found = counts(4, 4, 4, 20, 4, 4)
     del found[4]
-    found[4] = (found[4][0] + dt.timedelta(hours=1), 4)
+    found[4] = (found[4][0] + 3600, 4)
     assert [peak.took for peak in peaks_of(found)] == [None]
 
 
