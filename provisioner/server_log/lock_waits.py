@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -97,16 +98,11 @@ def lock_waits(
         started_at__gte=first - LONGEST_COMMAND,
         started_at__lt=last,
         ended_at__gte=first,
-        table__in={use.table for use in waiting},
     )
+    holds = _longest(holding, "write_held_ms", waited_for=waiting)
     # Apart: long reads are many, and hold up only writes.
-    holds = [
-        use
-        for kind in ("write_held_ms", "read_held_ms")
-        for use in holding.filter(**{f"{kind}__gte": WORTH_TELLING_MS}).order_by(
-            f"-{kind}", "pk"
-        )[:MOST_HOLDS]
-    ]
+    writes = [use for use in (*waiting, *holds) if use.write_wait_ms]
+    holds += _longest(holding, "read_held_ms", waited_for=writes)
     waiters = {use.pk: _use_of(use) for use in waiting[:MOST_WAITS]}
     holders = {use.pk: _use_of(use) for use in holds if use.pk not in waiters}
     return LockWaits(
@@ -115,6 +111,17 @@ def lock_waits(
         blocked=blocked_of(waiters.values(), [*waiters.values(), *holders.values()]),
         is_all=len(waiting) <= MOST_WAITS,
     )
+
+
+def _longest(
+    holding: QuerySet[LogTableUse], kind: str, *, waited_for: Iterable[LogTableUse]
+) -> list[LogTableUse]:
+    """Return the longest holds of those tables that some waited for."""
+    tables = {use.table for use in waited_for}
+    if not tables:
+        return []
+    long = holding.filter(table__in=tables, **{f"{kind}__gte": WORTH_TELLING_MS})
+    return list(long.order_by(f"-{kind}", "pk")[:MOST_HOLDS])
 
 
 def locks_of(command: LogCommand) -> list[Blocked]:

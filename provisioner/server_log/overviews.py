@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -99,12 +100,17 @@ class Asked:
         return self._rows("server-table-use-list", **criteria)
 
     def _rows(self, url_name: str, **criteria: object) -> str:
+        kept = {name: str(value) for name, value in criteria.items() if value != ""}
+        more = f"&{urlencode(kept)}" if kept else ""
+        return f"{reverse(url_name)}?{self._where}{more}"
+
+    @cached_property
+    def _where(self) -> str:
+        """What all these addresses have in common, of which a page has a hundred."""
         times = {"since": self.period.begin, "until": self.period.end}
         asked = {name: f"{at:%Y-%m-%dT%H:%M}Z" for name, at in times.items()}
         asked |= {"server": self.server, "whose": self.whose}
-        asked |= {name: str(value) for name, value in criteria.items()}
-        kept = {name: value for name, value in asked.items() if value}
-        return f"{reverse(url_name)}?{urlencode(kept)}"
+        return urlencode({name: value for name, value in asked.items() if value})
 
 
 def load_chart(reader: User, asked: Asked) -> Chart:
