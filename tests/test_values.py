@@ -462,7 +462,7 @@ OURS = {
     "SeenCheckpoint": "what",
     "RepeatedCommand": "user program client command origin",
     "LogSum": "span by name origin",
-    "LockSum": "span table user command origin",
+    "LockSum": "span by table user command origin",
     "ServerSetting": "name value source",
     "ServerWatch": "last_error",
     "SignInAttempts": "key",

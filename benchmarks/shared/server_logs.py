@@ -83,13 +83,13 @@ FROM server_log_logsum WHERE span = 'day' AND log_id = %(log)s
 GROUP BY log_id, date_trunc('week', at, 'UTC'), by, name, origin;
 DELETE FROM server_log_locksum WHERE span = 'week' AND log_id = %(log)s;
 INSERT INTO server_log_locksum (
-    log_id, span, at, "table", "user", command, origin, commands, read_wait_ms,
+    log_id, span, by, at, "table", "user", command, origin, commands, read_wait_ms,
     read_held_ms, write_wait_ms, write_held_ms, longest_wait_ms, longest_held_ms)
-SELECT log_id, 'week', date_trunc('week', at, 'UTC'), "table", "user", command, origin,
-    sum(commands), sum(read_wait_ms), sum(read_held_ms), sum(write_wait_ms),
+SELECT log_id, 'week', by, date_trunc('week', at, 'UTC'), "table", "user", command,
+    origin, sum(commands), sum(read_wait_ms), sum(read_held_ms), sum(write_wait_ms),
     sum(write_held_ms), max(longest_wait_ms), max(longest_held_ms)
 FROM server_log_locksum WHERE span = 'day' AND log_id = %(log)s
-GROUP BY log_id, date_trunc('week', at, 'UTC'), "table", "user", command, origin
+GROUP BY log_id, by, date_trunc('week', at, 'UTC'), "table", "user", command, origin
 """
 _USED = """
 CREATE TEMPORARY TABLE used ON COMMIT DROP AS
@@ -104,15 +104,18 @@ FROM {part} WHERE held_ms >= 10
 """
 _LOCK_SUMS = """
 INSERT INTO server_log_locksum (
-    log_id, span, at, "table", "user", command, origin, commands, read_wait_ms,
+    log_id, span, by, at, "table", "user", command, origin, commands, read_wait_ms,
     read_held_ms, write_wait_ms, write_held_ms, longest_wait_ms, longest_held_ms)
-SELECT log_id, span, at, "table", "user", command, origin, count(*),
+SELECT log_id, span, CASE WHEN grouping("user") = 1 THEN 'table' ELSE 'command' END, at,
+    "table", coalesce("user", ''), coalesce(command, ''), origin, count(*),
     sum(read_wait_ms), sum(read_held_ms), sum(write_wait_ms), sum(write_held_ms),
     max(read_wait_ms + write_wait_ms), max(read_held_ms + write_held_ms)
 FROM used
 CROSS JOIN LATERAL (VALUES ('hour', date_trunc('hour', started_at, 'UTC')),
     ('day', date_trunc('day', started_at, 'UTC'))) AS spans (span, at)
-GROUP BY log_id, span, at, "table", "user", command, origin
+GROUP BY GROUPING SETS (
+    (log_id, span, at, "table", origin),
+    (log_id, span, at, "table", "user", command, origin))
 """
 _USES = """
 INSERT INTO server_log_logtableuse (

@@ -435,15 +435,21 @@ class LogSum(models.Model):
 
 
 class LockSum(models.Model):
-    """What one user's commands of a kind waited for a table's locks and held them.
+    """What commands waited for a table's locks and held them.
 
     Of those that did so for some milliseconds (`storing.WORTH_A_SUM_MS`).
     """
+    By one user's commands of a kind, and by the table alone, without user and command.
 
     log = models.ForeignKey(ServerLog, on_delete=models.CASCADE, related_name="+")
     span = models.CharField(max_length=4, choices=Span)
+    class By(models.TextChoices):
+        TABLE = "table", "Table"
+        COMMAND = "command", "Command"
+
     at = models.DateTimeField()
     table = _name()
+    by = models.CharField(max_length=7, choices=By)
     user = _name()
     command = _name()
     origin = models.CharField(max_length=6, choices=Origin)
@@ -459,7 +465,9 @@ class LockSum(models.Model):
         ordering = ("-at", "table", "user")
         constraints = (
             models.UniqueConstraint(
-                fields=("span", "at", "log", "table", "user", "command", "origin"),
+                fields=(
+                    *("span", "by", "at", "log", "table", "user", "command", "origin"),
+                ),
                 name="lock_sum_once",
             ),
         )

@@ -277,9 +277,9 @@ class Batch:
                 max(longest[0], longest[2]),
                 max(longest[1], longest[3]),
             )
-            self._locks[hour, table, user, name, origin].append(
-                _taken_back(locks) if is_taken_back else locks
-            )
+            locks = _taken_back(locks) if is_taken_back else locks
+            self._locks[hour, "command", table, user, name, origin].append(locks)
+            self._locks[hour, "table", table, "", "", origin].append(locks)
             if is_kept and (waited >= WORTH_A_ROW_MS or holds >= WORTH_A_ROW_MS):
                 row = (
                     *(_moment(started), self._end_of(command, started)),
@@ -412,7 +412,7 @@ _SUM_COLUMNS = (
     *("cpu_ms", "wait_ms", "held_ms", "files_sent", "sent_mb", "rows_scanned"),
     *("longest_ms", "most_rows"),
 )
-_LOCK_KEY = ("log_id", "span", "at", "table", "user", "command", "origin")
+_LOCK_KEY = ("log_id", "span", "at", "by", "table", "user", "command", "origin")
 _LOCK_SUMS = ("commands", *_LOCK_COLUMNS, "longest_wait_ms", "longest_held_ms")
 
 

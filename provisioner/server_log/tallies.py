@@ -13,8 +13,8 @@ from functools import reduce
 from typing import Any
 
 from django.db import models
-from django.db.models import F, Max, Q, QuerySet, Sum, Window
-from django.db.models.functions import RowNumber
+from django.db.models import F, FloatField, Max, Q, QuerySet, Sum
+from django.db.models.functions import Cast
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -29,6 +29,11 @@ _SUMMED = (
     *("cpu_ms", "wait_ms", "held_ms", "files_sent", "sent_mb", "rows_scanned"),
 )
 _LONGEST = ("longest_ms", "most_rows")
+_LOCKS_SUMMED = (
+    *("commands", "read_wait_ms", "write_wait_ms", "read_held_ms", "write_held_ms"),
+)
+_LOCKS_LONGEST = ("longest_wait_ms", "longest_held_ms")
+_WAITED_MS = F("read_wait_ms") + F("write_wait_ms")
 OURS_MARKED = ("user-sync", "user-flush")
 
 
@@ -138,6 +143,9 @@ def tallies(
     """
     permissions.require(permissions.can_administer(reader))
     sums = _in_parts(LogSum.objects.filter(by=by), period, server=server, whose=whose)
+    if most is not None:
+        first = _largest(sums, ("name",), order=order, most=most)
+        sums = sums.filter(name__in=[name for (name,) in first])
     totals = {f"all_{name}": Sum(name) for name in _SUMMED}
     longest = {f"all_{name}": Max(name) for name in _LONGEST}
     rows = (
@@ -145,7 +153,7 @@ def tallies(
         .annotate(**totals, **longest)
         .order_by(f"-all_{order}", "name")
     )
-    return [Tally(**_plain(row)) for row in rows[:most]]
+    return [Tally(**_plain(row)) for row in rows]
 
 
 def lock_tallies(
@@ -162,14 +170,16 @@ def lock_tallies(
 
     Raises: NotAllowed.
     """
-    permissions.require(permissions.can_administer(reader))
-    names = _LOCK_NAMES[LockBy(by)]
-    rows = (
-        _lock_sums(names, period, server=server, whose=whose)
-        .filter(**{f"all_{order}__gt": 0})
-        .order_by(f"-all_{order}", *names)
+    [found] = worst_lock_tallies(
+        reader,
+        period=period,
+        orders=(order,),
+        by=by,
+        server=server,
+        whose=whose,
+        most=most,
     )
-    return [LockTally(**_plain(row)) for row in rows[:most]]
+    return found
 
 
 def worst_lock_tallies(
@@ -177,52 +187,72 @@ def worst_lock_tallies(
     *,
     period: Period,
     orders: Sequence[str],
-    most: int,
+    by: str = LockBy.COMMAND,
     server: str = "",
     whose: str = "",
+    most: int | None = None,
 ) -> list[list[LockTally]]:
-    """Return the first of `lock_tallies` by command in each order, in one query.
+    """Return `lock_tallies` in each of these orders, of one look at the sums.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(reader))
-    names = _LOCK_NAMES[LockBy.COMMAND]
-    ranks = {
-        f"rank_{order}": Window(
-            RowNumber(), order_by=[F(f"all_{order}").desc(), *names]
-        )
-        for order in orders
-    }
-    is_first = reduce(operator.or_, (Q(**{f"{rank}__lte": most}) for rank in ranks))
-    rows = list(
-        _lock_sums(names, period, server=server, whose=whose)
-        .annotate(**ranks)
-        .filter(is_first)
+    names = _LOCK_NAMES[LockBy(by)]
+    kind = LockSum.By.TABLE if by == LockBy.TABLE else LockSum.By.COMMAND
+    sums = _in_parts(
+        LockSum.objects.filter(by=kind), period, server=server, whose=whose
     )
+    if most is not None:
+        first = {
+            names_of
+            for order in orders
+            for names_of in _largest(
+                sums, names, order=order, most=most, is_above_zero=True
+            )
+        }
+        # With other combinations of these names, which are smaller.
+        for name, them in zip(names, zip(*first, strict=True), strict=False):
+            sums = sums.filter(**{f"{name}__in": set(them)})
+        sums = sums if first else sums.none()
+    totals = {f"all_{name}": Sum(name) for name in _LOCKS_SUMMED}
+    longest = {f"all_{name}": Max(name) for name in _LOCKS_LONGEST}
+    rows = sums.values(*names).annotate(
+        all_wait_ms=Sum(_WAITED_MS), **totals, **longest
+    )
+    found = [LockTally(**_plain(row)) for row in rows]
     return [
-        [
-            LockTally(**_plain({n: v for n, v in row.items() if n not in ranks}))
-            for row in sorted(rows, key=operator.itemgetter(f"rank_{order}"))[:most]
-            if row[f"all_{order}"]
-        ]
+        sorted(
+            (each for each in found if getattr(each, order)),
+            key=lambda each: (
+                -getattr(each, order),
+                *(getattr(each, n) for n in names),
+            ),
+        )[:most]
         for order in orders
     ]
 
 
-def _lock_sums(
-    names: Sequence[str], period: Period, *, server: str, whose: str
-) -> QuerySet[Any]:
-    sums = _in_parts(LockSum.objects.all(), period, server=server, whose=whose)
-    waits, holds = ("read_wait_ms", "write_wait_ms"), ("read_held_ms", "write_held_ms")
-    totals = {f"all_{name}": Sum(name) for name in ("commands", *waits, *holds)}
-    wait = Sum(F("read_wait_ms") + F("write_wait_ms"))
-    longest = {
-        f"all_{name}": Max(name) for name in ("longest_wait_ms", "longest_held_ms")
-    }
-    found: QuerySet[Any] = sums.values(*names).annotate(
-        all_wait_ms=wait, **totals, **longest
+def _largest(
+    sums: QuerySet[Any],
+    names: Sequence[str],
+    *,
+    order: str,
+    most: int,
+    is_above_zero: bool = False,
+) -> list[tuple[str, ...]]:
+    """Return the names of those that are largest by one number, added up alone.
+
+    To add up all numbers of all names takes several times as long. As floats: to sort
+    and to add up numbers of any size takes twice the time.
+    """
+    number: Any = (
+        _WAITED_MS if sums.model is LockSum and order == "wait_ms" else F(order)
     )
-    return found
+    if is_above_zero:
+        sums = sums.alias(number=number).filter(number__gt=0)
+    total = Max if order in (*_LONGEST, *_LOCKS_LONGEST) else Sum
+    ranked = sums.values(*names).annotate(rank=total(Cast(number, FloatField())))
+    return list(ranked.order_by("-rank", *names).values_list(*names)[:most])
 
 
 def moments(

@@ -81,7 +81,11 @@ def test_the_next_file_brings_the_end_of_a_command_once(
         of_ann = LogSum.objects.get(span=span, by="user", name="ann")
         assert (of_ann.commands, of_ann.over_30s) == (5, 1)
         assert (of_ann.lapse_ms, of_ann.longest_ms) == (43_500, 42_000)
-        assert LockSum.objects.get(span=span).write_held_ms == 500
+        locks = LockSum.objects.filter(span=span).order_by("by")
+        assert list(locks.values_list("by", "user", "write_held_ms")) == [
+            ("command", "ann", 500),
+            ("table", "", 500),
+        ]
     assert LogTableUse.objects.get().command_id == after.pk
 
 
@@ -131,13 +135,15 @@ def test_what_was_told_of_a_command_before_its_end_is_not_added_twice(
         *("--- db.have", "---   total lock wait+held read/write 0ms+0ms/0ms+300ms"),
     )
     read(server, tmp_path / "log.1", FIRST + early)
-    assert LockSum.objects.get(span="day").write_held_ms == 300
+    of_day = LockSum.objects.filter(span="day", by="command")
+    assert of_day.get().write_held_ms == 300
     assert LogTableUse.objects.get().write_held_ms == 300
 
     read(server, tmp_path / "log.2", SECOND)
 
-    locks = LockSum.objects.get(span="day")
-    assert (locks.commands, locks.write_held_ms) == (1, 500)
+    for by in LockSum.By.values:
+        locks = LockSum.objects.get(span="day", by=by)
+        assert (locks.commands, locks.write_held_ms) == (1, 500)
     assert LogTableUse.objects.get().write_held_ms == 500
     assert LogSum.objects.get(span="day", by="user").held_ms == 500
 

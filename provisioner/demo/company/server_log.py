@@ -155,10 +155,12 @@ def _command(
     files: int,
 ) -> LoggedCommand:
     started, chance = int(at.timestamp()), studio.chance
-    held = min(int(1000 * seconds * 0.3), 20_000)
+    pid, held = chance.randint(2_000, 60_000), min(int(300 * seconds), 20_000)
+    # Most commands wait for nobody.
+    waited = held // 20 if pid % 8 == 0 else 0
     return LoggedCommand(
         offset=0,
-        pid=chance.randint(2_000, 60_000),
+        pid=pid,
         started=started,
         user=user,
         client=f"{user}-main",
@@ -176,7 +178,7 @@ def _command(
         files_sent=files,
         sent_mb=files * 3 // 10,
         rpc_out_mb=files * 3 // 10,
-        uses={kind.table: _use(read_held=held, read_wait=held // 20, rows=40 * files)},
+        uses={kind.table: _use(read_held=held, read_wait=waited, rows=40 * files)},
     )
 
 

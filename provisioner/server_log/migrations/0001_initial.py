@@ -220,6 +220,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('span', models.CharField(choices=[('hour', 'Hour'), ('day', 'Day'), ('week', 'Week')], max_length=4)),
                 ('at', models.DateTimeField()),
+                ('by', models.CharField(choices=[('table', 'Table'), ('command', 'Command')], max_length=7)),
                 ('table', models.TextField(db_collation='C')),
                 ('user', models.TextField(db_collation='C')),
                 ('command', models.TextField(db_collation='C')),
@@ -235,7 +236,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-at', 'table', 'user'),
-                'constraints': [models.UniqueConstraint(fields=('span', 'at', 'log', 'table', 'user', 'command', 'origin'), name='lock_sum_once')],
+                'constraints': [models.UniqueConstraint(fields=('span', 'by', 'at', 'log', 'table', 'user', 'command', 'origin'), name='lock_sum_once')],
             },
         ),
         migrations.CreateModel(
@@ -296,7 +297,7 @@ class Migration(migrations.Migration):
             by_span(
                 'server_log_locksum',
                 once='lock_sum_once',
-                names='span, at, log_id, "table", "user", command, origin',
+                names='span, by, at, log_id, "table", "user", command, origin',
             ),
             migrations.RunSQL.noop,
         ),
@@ -307,6 +308,15 @@ class Migration(migrations.Migration):
             'DROP STATISTICS lock_sum_names',
         ),
         migrations.AddIndex('LogTableUse', models.Index(fields=['command_id'], name='log_table_use_of_command')),
+        # Few hold for writing or wait, and these are looked for. Not in longer spans: their
+        # rows change all day long, within their pages.
+        *(
+            migrations.RunSQL(
+                f'CREATE INDEX lock_sum_{name} ON server_log_locksum_hour (at) WHERE {number} > 0',
+                f'DROP INDEX lock_sum_{name}',
+            )
+            for name, number in (('written', 'write_held_ms'), ('waited', 'read_wait_ms + write_wait_ms'))
+        ),
         migrations.AddIndex('LogTableUse', models.Index(fields=['table', 'started_at'], name='log_table_use_by_time')),
         migrations.AddIndex('LogTableUse', models.Index(fields=['user', 'table'], name='log_table_use_of_user')),
         migrations.AddIndex('LogTableUse', models.Index(fields=['command', 'started_at'], name='log_table_use_by_command')),
