@@ -454,7 +454,7 @@ OURS = {
     "ServerConfiguration": "trouble version wide_paths host",
     "ServerFilesystem": "name fs_type mount_point mount_options",
     "LogFile": "head",
-    "ServerLog": "head left_open running trouble way",
+    "ServerLog": "head left_open loose_ends running trouble way",
     "LogUpload": "state message",
     "LogCommand": "user client host program command arguments origin",
     "LogTableUse": "user client command origin table",

@@ -26,7 +26,7 @@ from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.sizes import size_text
 from provisioner.server_log.models import ServerLog
 from provisioner.server_log.parsing import LogParser
-from provisioner.server_log.records import LoggedCommand, ReadCounts
+from provisioner.server_log.records import LoggedCommand, LooseEnd, ReadCounts
 from provisioner.server_log.refusals import NotAServerLog
 from provisioner.server_log.storing import COUNTED, Batch, commands_of, state_of
 from provisioner.sites.models import PerforceServer
@@ -43,7 +43,9 @@ CHUNK_BYTES = 1 << 20
 CHUNKS_AT_A_TIME = 64
 # Of commands that may end in another file.
 MOST_LEFT_OPEN = 2_000
-_OF_A_FILE = ("head", "offset", "running", "left_open", "behind_bytes")
+_OF_A_FILE = (
+    *("head", "offset", "running", "left_open", "loose_ends", "behind_bytes"),
+)
 # The last block of a file that nobody writes to has ended.
 _QUIET_AFTER_SECONDS = 10.0
 
@@ -130,6 +132,19 @@ def begun_before(log: ServerLog) -> list[LoggedCommand]:
     return [*left_open, *commands_of(log.running)]
 
 
+def parser_of(
+    log: ServerLog, *, offset: int = 0, running: Iterable[LoggedCommand] = ()
+) -> LogParser:
+    """Return a parser of a file of a log, which knows what others brought in part."""
+    ends = (LooseEnd(*end) for end in log.loose_ends)
+    return LogParser(offset=offset, running=running, loose_ends=ends)
+
+
+def going_on(log: ServerLog) -> LogParser:
+    """Return a parser that goes on where the file was read to."""
+    return parser_of(log, offset=log.offset, running=commands_of(log.running))
+
+
 @transaction.atomic
 def read_once(
     server: PerforceServer, path: Path, *, name: str = "", at_most: float = math.inf
@@ -200,7 +215,7 @@ def _read_to_its_end(
 
     None if these are too many.
     """
-    parser = LogParser(offset=since, running=commands_of(log.left_open))
+    parser = parser_of(log, offset=since, running=commands_of(log.left_open))
     is_over = False
     with opened_log(file.path) as opened:
         if opened.seek(since) < since or not opened.read(1):
@@ -218,7 +233,8 @@ def _read_to_its_end(
             counts, parser.counts = parser.counts, ReadCounts()
             batch.save(counts)
         leave_open(log, batch.left_open)
-        log.save(update_fields=("left_open",))
+        log.loose_ends = parser.loose_ends
+        log.save(update_fields=("left_open", "loose_ends"))
         return opened.tell()
 
 
@@ -289,12 +305,12 @@ def head_of(first_bytes: bytes) -> str:
 def _read_file(log: ServerLog, file: _File, *, is_last: bool, until: float) -> None:
     with opened_log(file.path) as opened:
         if file.head != log.head:
-            parser = LogParser(running=begun_before(log))
+            parser = parser_of(log, running=begun_before(log))
             save(log, file.head, read_before(log, file.head), parser)
         elif is_last and os.fstat(opened.fileno()).st_size < log.offset:
             log.gaps += 1
-            save(log, file.head, 0, LogParser())
-        parser = LogParser(offset=log.offset, running=commands_of(log.running))
+            save(log, file.head, 0, parser_of(log))
+        parser = going_on(log)
         opened.seek(log.offset)
         is_over = False
         while not is_over and time.monotonic() < until:
@@ -345,5 +361,6 @@ def save(
             keep_file(log)
             log.left_open = log.left_open if log.head else []
         log.head, log.offset, log.running = head, offset, state_of(parser.running)
+        log.loose_ends = parser.loose_ends
         log.save(update_fields=(*_OF_A_FILE, "gaps"))
     return True

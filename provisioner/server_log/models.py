@@ -37,7 +37,8 @@ class ServerLog(models.Model):
     file) that is read next, and `running` the commands that had begun before it and not
     ended. They change in the transaction that stores what was read up to there.
     `left_open` are commands that had not ended where files did that nobody followed:
-    the next file may bring their ends.
+    the next file may bring their ends. `loose_ends` are ends without their commands,
+    which a file that comes late may bring.
     `gaps` counts rotated files that were gone before they were read to their end,
     `misdated` commands that are not stored as their day has not come yet.
     """
@@ -60,6 +61,7 @@ class ServerLog(models.Model):
     offset = models.BigIntegerField(default=0, editable=False)
     running = models.JSONField(default=list, editable=False)
     left_open = models.JSONField(default=list, editable=False)
+    loose_ends = models.JSONField(default=list, editable=False)
     read_at = models.DateTimeField(null=True, editable=False)
     behind_bytes = models.BigIntegerField(default=0, editable=False)
     trouble = models.TextField(blank=True, editable=False)
@@ -437,19 +439,19 @@ class LogSum(models.Model):
 class LockSum(models.Model):
     """What commands waited for a table's locks and held them.
 
+    By one user's commands of a kind, and by the table alone, without user and command.
     Of those that did so for some milliseconds (`storing.WORTH_A_SUM_MS`).
     """
-    By one user's commands of a kind, and by the table alone, without user and command.
 
-    log = models.ForeignKey(ServerLog, on_delete=models.CASCADE, related_name="+")
-    span = models.CharField(max_length=4, choices=Span)
     class By(models.TextChoices):
         TABLE = "table", "Table"
         COMMAND = "command", "Command"
 
+    log = models.ForeignKey(ServerLog, on_delete=models.CASCADE, related_name="+")
+    span = models.CharField(max_length=4, choices=Span)
+    by = models.CharField(max_length=7, choices=By)
     at = models.DateTimeField()
     table = _name()
-    by = models.CharField(max_length=7, choices=By)
     user = _name()
     command = _name()
     origin = models.CharField(max_length=6, choices=Origin)

@@ -19,6 +19,7 @@ from provisioner.lib.storable import storable
 from provisioner.server_log.records import (
     LoggedCommand,
     LogMessage,
+    LooseEnd,
     MessageKind,
     Numbers,
     ReadCounts,
@@ -41,6 +42,9 @@ _SETTLED_AFTER = 3
 _MOST_RUNNING = 20_000
 # Times are whole seconds, and a lapse is told a moment later.
 _ROUNDED = 2
+# Of processes that had begun before the first file that is read.
+MOST_LOOSE_ENDS = 2_000
+_LOOSE_ENDS_OF_ONE = 4
 # Lines of commands by which these are found again; others are read again.
 _MOST_LINES = 5_000
 # Blocks are written a little out of order; a clock that is set back goes further.
@@ -159,13 +163,22 @@ class LogParser:
     """Turns the bytes of a log into records, with memory that does not grow with it.
 
     `running` are the commands that had not ended where a parser before this one
-    stopped, and `offset` is where that was: `resume_at` of that parser.
+    stopped, and `offset` is where that was: `resume_at` of that parser. `loose_ends`
+    are those that parsers before this one found without their commands, which may begin
+    here: files are not always sent in their order.
     """
 
     def __init__(
-        self, *, offset: int = 0, running: Iterable[LoggedCommand] = ()
+        self,
+        *,
+        offset: int = 0,
+        running: Iterable[LoggedCommand] = (),
+        loose_ends: Iterable[LooseEnd] = (),
     ) -> None:
         self.counts = ReadCounts()
+        self._loose_ends: dict[int, list[LooseEnd]] = {}
+        for each in loose_ends:
+            self._loose_ends.setdefault(each.pid, []).append(each)
         # As if a line had ended before the first one.
         self._rest = b"\n"
         self._rest_at = offset - 1
@@ -192,6 +205,12 @@ class LogParser:
     def running(self) -> list[LoggedCommand]:
         """The commands that have begun, and are no record yet."""
         return [each for commands in self._running.values() for each in commands]
+
+    @property
+    def loose_ends(self) -> list[LooseEnd]:
+        """The ends whose commands are not known, the newest ones if they are many."""
+        all_of_them = (each for ends in self._loose_ends.values() for each in ends)
+        return sorted(all_of_them, key=lambda each: each.ended)[-MOST_LOOSE_ENDS:]
 
     def feed(self, data: bytes) -> list[Record]:
         """Return the records that are complete with more bytes of the log.
@@ -325,16 +344,36 @@ class LogParser:
         lapse = float(found[4])
         command = self._latest(int(found[2]), began=time - lapse)
         if command is None:
-            self.counts.ends_without_start += 1
+            usage = (found[5] or b"").decode()
+            self._keep_loose(LooseEnd(int(found[2]), time, lapse, usage))
             return
-        command.ended, command.lapse = time, lapse
-        command.is_completed = True
-        if found[5]:
-            _use(command, found[5])
+        _end(command, time, lapse, found[5])
         if command.is_tracked:
             self._emit(command)
         else:
             self._settle(command, time)
+
+    def _keep_loose(self, end: LooseEnd) -> None:
+        self.counts.ends_without_start += 1
+        ends = self._loose_ends.setdefault(end.pid, [])
+        ends.append(end)
+        del ends[:-_LOOSE_ENDS_OF_ONE]
+        if len(self._loose_ends) > MOST_LOOSE_ENDS:
+            del self._loose_ends[next(iter(self._loose_ends))]
+
+    def _tie_up(self, command: LoggedCommand) -> None:
+        """Give a command the end that was read before its beginning, if one was."""
+        ends = self._loose_ends.get(command.pid, [])
+        for end in ends:
+            if abs(command.started - (end.ended - end.lapse)) <= _ROUNDED:
+                ends.remove(end)
+                self.counts.ends_without_start -= 1
+                # What a command used is told after its end, and more exactly.
+                is_told = command.is_tracked
+                lapse = command.lapse if is_told else end.lapse
+                usage = b"" if is_told else end.usage.encode()
+                _end(command, end.ended, lapse, usage)
+                return
 
     def _computed(self, found: re.Match[bytes]) -> None:
         self._advance(self._seconds(found[1]))
@@ -574,6 +613,8 @@ class LogParser:
             commands.remove(command)
             if not commands:
                 del self._running[command.pid]
+            if not command.is_completed and not never_completed(command):
+                self._tie_up(command)
             self.counts.commands += command.stored is None
             self._ready.append(command)
 
@@ -625,6 +666,13 @@ def never_completed(command: LoggedCommand) -> bool:
     if command.command == "pull":
         return _PULLS_ON.search(command.arguments) is not None
     return command.command in _NEVER_COMPLETED
+
+
+def _end(command: LoggedCommand, time: int, lapse: float, usage: bytes | None) -> None:
+    command.ended, command.lapse = time, lapse
+    command.is_completed = True
+    if usage:
+        _use(command, usage)
 
 
 def _use(command: LoggedCommand, text: bytes) -> None:

@@ -127,6 +127,18 @@ class Stored:
     before: LoggedCommand
 
 
+class LooseEnd(NamedTuple):
+    """The end of a command whose beginning was not read, as the log tells it.
+
+    `lapse` is in seconds, and `usage` what the process used, "" if that is not told.
+    """
+
+    pid: int
+    ended: int
+    lapse: float
+    usage: str
+
+
 class MessageKind(StrEnum):
     ERROR = "error"
     THREADS = "threads"

@@ -17,15 +17,16 @@ from provisioner.server_log.following import (
     CHUNKS_AT_A_TIME,
     HEAD_BYTES,
     begun_before,
+    going_on,
     head_of,
     note_reading,
+    parser_of,
     read_before,
     save,
 )
 from provisioner.server_log.models import ServerLog
-from provisioner.server_log.parsing import LogParser
 from provisioner.server_log.refusals import NotAServerLog
-from provisioner.server_log.storing import Batch, commands_of
+from provisioner.server_log.storing import Batch
 
 ANSWER_WITHIN_SECONDS = 20.0
 # Each call is in the log itself, so that its end never comes. Servers may tell less at
@@ -66,10 +67,10 @@ def _read_on(log: ServerLog, there: Log, *, until: float) -> None:
         return
     if head != log.head:
         log.gaps += bool(log.head)
-        parser = LogParser(running=begun_before(log))
+        parser = parser_of(log, running=begun_before(log))
         if not save(log, head, read_before(log, head), parser):
             return
-    parser = LogParser(offset=log.offset, running=commands_of(log.running))
+    parser = going_on(log)
     at, is_over = log.offset, False
     while not is_over and time.monotonic() < until:
         batch = Batch(log)
@@ -77,7 +78,7 @@ def _read_on(log: ServerLog, there: Log, *, until: float) -> None:
             piece = there.read(offset=at, at_most=CHUNK_BYTES)
             if piece.next_offset < at:  # emptied, and begun with the same bytes
                 log.gaps += 1
-                save(log, head, 0, LogParser())
+                save(log, head, 0, parser_of(log))
                 return
             batch.add(parser.feed(piece.data))
             at = piece.next_offset

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from provisioner.lib.refusals import InvalidRequest
-from provisioner.server_log import following
+from provisioner.server_log import following, parsing
 from provisioner.server_log.following import follow, read_once, read_text
 from provisioner.server_log.models import (
     LockSum,
@@ -19,6 +19,7 @@ from provisioner.server_log.models import (
     LogTableUse,
     ServerLog,
 )
+from provisioner.server_log.parsing import LogParser
 from provisioner.sites.models import PerforceServer
 from tests.server_log.logs import end, info, start, whole
 from tests.support.factories import PerforceServerFactory
@@ -123,8 +124,64 @@ def test_a_file_that_comes_after_the_next_one_adds_nothing_twice(
 
     assert said == "Read 2 commands (1 not ended yet) and 0 errors"
     assert LogCommand.objects.get(command="user-sync").lapse_ms == 42_000
-    assert ServerLog.objects.get().commands == LogCommand.objects.count() == 5
+    log = ServerLog.objects.get()
+    assert log.commands == LogCommand.objects.count() == 5
+    assert log.ends_without_start == 1  # that of process 411
     assert LogSum.objects.get(span="day", by="user").commands == 5
+
+
+def test_the_end_of_a_command_may_come_before_its_beginning(
+    server: PerforceServer, tmp_path: Path
+) -> None:
+    ends = (
+        whole(2, "user-have", second=30)
+        + info(end(410, "41.6", second=43))
+        + info(end(411, "1.5", second=44))
+    )
+    read(server, tmp_path / "log.3", whole(5, "user-print", second=55))
+    read(server, tmp_path / "log.2", ends)
+    before = ServerLog.objects.get().ends_without_start
+
+    said = read(server, tmp_path / "log.1", FIRST)
+
+    log = ServerLog.objects.get()
+    assert (before, log.ends_without_start) == (2, 1)
+    assert [pid for pid, *_ in log.loose_ends] == [411]
+    assert said == "Read 3 commands (1 not ended yet) and 0 errors"
+    sync = LogCommand.objects.get(command="user-sync")
+    assert (sync.lapse_ms, sync.ended_at is None) == (41_600, False)
+    assert LogSum.objects.get(span="day", by="command", name="user-sync").over_30s == 1
+
+
+def test_a_worker_remembers_ends_until_an_older_file_is_uploaded(
+    server: PerforceServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "log"
+    path.write_text(whole(2, "user-have", second=30) + info(end(410, "42", second=43)))
+    os.utime(path, (0, 0))
+    log = ServerLog.objects.create(server=server, path=str(path))
+    follow(log, for_seconds=60)
+    log.refresh_from_db()
+    assert log.ends_without_start == 1
+
+    read(server, tmp_path / "log.1", FIRST)
+
+    log.refresh_from_db()
+    assert (log.ends_without_start, log.loose_ends) == (0, [])
+    assert LogCommand.objects.get(command="user-sync").lapse_ms == 42_000
+
+
+def test_no_more_loose_ends_are_remembered_than_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parsing, "MOST_LOOSE_ENDS", 2)
+    parser = LogParser()
+    many = [end(pid, "1", second=10 + pid) for pid in (1, 2, 3)]
+    parser.feed("".join(info(each) for each in many).encode())
+    parser.finish()
+
+    assert [each.pid for each in parser.loose_ends] == [2, 3]
+    assert parser.counts.ends_without_start == 3
 
 
 def test_what_was_told_of_a_command_before_its_end_is_not_added_twice(

@@ -66,6 +66,7 @@ class Migration(migrations.Migration):
                 ('offset', models.BigIntegerField(default=0, editable=False)),
                 ('running', models.JSONField(default=list, editable=False)),
                 ('left_open', models.JSONField(default=list, editable=False)),
+                ('loose_ends', models.JSONField(default=list, editable=False)),
                 ('read_at', models.DateTimeField(editable=False, null=True)),
                 ('behind_bytes', models.BigIntegerField(default=0, editable=False)),
                 ('trouble', models.TextField(blank=True, editable=False)),
@@ -219,8 +220,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('span', models.CharField(choices=[('hour', 'Hour'), ('day', 'Day'), ('week', 'Week')], max_length=4)),
-                ('at', models.DateTimeField()),
                 ('by', models.CharField(choices=[('table', 'Table'), ('command', 'Command')], max_length=7)),
+                ('at', models.DateTimeField()),
                 ('table', models.TextField(db_collation='C')),
                 ('user', models.TextField(db_collation='C')),
                 ('command', models.TextField(db_collation='C')),
@@ -307,7 +308,6 @@ class Migration(migrations.Migration):
             'ON "table", "user", command, origin FROM server_log_locksum',
             'DROP STATISTICS lock_sum_names',
         ),
-        migrations.AddIndex('LogTableUse', models.Index(fields=['command_id'], name='log_table_use_of_command')),
         # Few hold for writing or wait, and these are looked for. Not in longer spans: their
         # rows change all day long, within their pages.
         *(
@@ -317,6 +317,7 @@ class Migration(migrations.Migration):
             )
             for name, number in (('written', 'write_held_ms'), ('waited', 'read_wait_ms + write_wait_ms'))
         ),
+        migrations.AddIndex('LogTableUse', models.Index(fields=['command_id'], name='log_table_use_of_command')),
         migrations.AddIndex('LogTableUse', models.Index(fields=['table', 'started_at'], name='log_table_use_by_time')),
         migrations.AddIndex('LogTableUse', models.Index(fields=['user', 'table'], name='log_table_use_of_user')),
         migrations.AddIndex('LogTableUse', models.Index(fields=['command', 'started_at'], name='log_table_use_by_command')),
