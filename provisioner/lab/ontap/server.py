@@ -40,6 +40,7 @@ _LOG = logging.getLogger("cloneyard.lab.ontap")
 
 _START_SECONDS = 10.0
 _IDLE_SECONDS = 30
+_KEPT_CONNECTIONS = 256
 _PORTS_TRIED = 100
 
 
@@ -214,6 +215,8 @@ class OntapLab:
             timeout=_IDLE_SECONDS,
             shutdown_timeout=5,
         )
+        # As an array: clients keep their connections, and need no new handshake.
+        server.keep_alive_conn_limit = _KEPT_CONNECTIONS
         server.gateway = _Gateway
         server.ssl_adapter = _LazyTls(self._certificates, self._array.faults)
         return server
