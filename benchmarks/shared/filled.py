@@ -97,6 +97,6 @@ _EVENTS = f"""
         SELECT *, row_number() OVER (ORDER BY at, id) - 1 AS number FROM known)
     INSERT INTO audit_log_event (at, {_COLUMNS})
     SELECT %(since)s::timestamptz + %(year)s::interval * n / %(count)s, {_COLUMNS}
-    FROM generate_series(0, %(count)s - 1) AS n
+    FROM generate_series(0, %(count)s::bigint - 1) AS n
     JOIN numbered ON number = n * 7919 %% (SELECT count(*) FROM numbered)
 """  # noqa: S608
