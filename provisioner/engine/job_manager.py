@@ -65,17 +65,21 @@ FETCH_OF_KIND = """
               WHERE starts_with(queue_name, own)), '') = %(own)s),
         %(worker_id)s)
 """
+# The call comes back to whoever sent it, over the connection that calls come by.
 BEAT = """
-    UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker_id)s
-    RETURNING id
+    WITH beat AS (
+        UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker_id)s
+        RETURNING id
+    )
+    SELECT EXISTS (SELECT 1 FROM beat) AS is_known,
+        extract(epoch FROM clock_timestamp())::float8 AS now,
+        pg_notify(%(channel)s, %(payload)s)
 """
 WHAT_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8 AS now"
 REGISTER_AGAIN = """
     INSERT INTO procrastinate_workers (id) OVERRIDING SYSTEM VALUE
     VALUES (%(worker_id)s) ON CONFLICT DO NOTHING
 """
-# Comes back to whoever sent it, over the connection that calls for jobs come by.
-CALL_OURSELVES = "SELECT pg_notify(%(channel)s, %(payload)s)"
 # A job where it still is with the worker it was read with: locked until it is settled.
 OF_ITS_WORKER = """
     WITH its AS MATERIALIZED (
@@ -101,9 +105,10 @@ LEAVE_TO_OTHERS = """
     RETURNING id
 """
 LATER_PERIOD = """
-    SELECT id FROM procrastinate_periodic_defers
-    WHERE task_name = %(task_name)s AND periodic_id = %(periodic_id)s
-        AND defer_timestamp > %(defer_timestamp)s
+    SELECT EXISTS (SELECT 1 FROM procrastinate_periodic_defers
+        WHERE task_name = %(task_name)s AND periodic_id = %(periodic_id)s
+            AND defer_timestamp > %(defer_timestamp)s) AS is_later,
+        extract(epoch FROM clock_timestamp())::float8 AS now
 """
 HELD = """
     SELECT id FROM procrastinate_jobs
@@ -381,7 +386,7 @@ class LastingJobManager(JobManager):
 
         async def tell() -> None:
             await sync_to_async(tell_queues)(worker_id, pool=self.pool)
-            await self._compare_clocks()
+            await self._ask_with_clock(WHAT_TIME)
 
         self._worker_id = worker_id
         await self._insist(tell)
@@ -391,15 +396,14 @@ class LastingJobManager(JobManager):
         """Send a heartbeat; register again if this worker was taken for dead."""
 
         async def beat() -> None:
-            ask = self.connector.execute_query_all_async
-            if not await ask(query=BEAT, worker_id=worker_id):
-                await self._register_again(worker_id)
-            await self._compare_clocks()
-            await ask(
-                query=CALL_OURSELVES,
+            row = await self._ask_with_clock(
+                BEAT,
+                worker_id=worker_id,
                 channel=next(iter(get_channel_for_queues(self.pool.queues))),
                 payload=json.dumps({"type": OUR_CALL, "worker_id": worker_id}),
             )
+            if not row["is_known"]:
+                await self._register_again(worker_id)
 
         self._worker_id = worker_id
         await self._insist(beat)
@@ -471,28 +475,32 @@ class LastingJobManager(JobManager):
         defer = partial(super().defer_periodic_job, job, periodic_id, defer_timestamp)
 
         async def ask() -> int | None:
-            await self._compare_clocks()
-            if not self.is_clock_right:
-                raise ClockIsOff
-            later = await self.connector.execute_query_all_async(
-                query=LATER_PERIOD,
+            row = await self._ask_with_clock(
+                LATER_PERIOD,
                 task_name=job.task_name,
                 periodic_id=periodic_id,
                 defer_timestamp=defer_timestamp,
             )
-            return None if later else await defer()
+            if not self.is_clock_right:
+                raise ClockIsOff
+            return None if row["is_later"] else await defer()
 
         return await self._insist(ask)
 
     # --- time
 
-    async def _compare_clocks(self) -> None:
-        """Compare our clock with the database's, and log each change."""
+    async def _ask_with_clock(self, query: str, **arguments: Any) -> dict[str, Any]:
+        """Return the row of an answer that has the database's time in it, as `now`."""
         asked_at = time.time()
-        rows = await self.connector.execute_query_all_async(query=WHAT_TIME)
-        if not rows:
-            return
-        answered_at, database = time.time(), float(rows[0]["now"])
+        ask = self.connector.execute_query_all_async
+        row: dict[str, Any] = (await ask(query=query, **arguments))[0]
+        await self._compare_clocks(asked_at, float(row["now"]), time.time())
+        return row
+
+    async def _compare_clocks(
+        self, asked_at: float, database: float, answered_at: float
+    ) -> None:
+        """Compare our clock with the database's, and log each change."""
         was_right = self.is_clock_right
         self._ahead_seconds = clocks.seconds_ahead(
             asked_at=asked_at, database=database, answered_at=answered_at

@@ -151,7 +151,8 @@ class ClockOfDatabase(InMemoryConnector):
 
     async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
         self.retry_at = arguments.get("retry_at", self.retry_at)
-        return [{"id": 1, "now": time.time() + self.is_ahead_seconds}]
+        now = time.time() + self.is_ahead_seconds
+        return [{"id": 1, "is_known": True, "is_later": False, "now": now}]
 
     async def execute_query_one_async(self, query: str, **arguments: Any) -> Any:
         self.asked_for_jobs += 1

@@ -134,14 +134,17 @@ def test_a_former_primary_gives_no_leave_before_the_new_one_gives_jobs_to_others
     beating.join()
 
 
+def a_beat_of(job: Job) -> dict[str, Any]:
+    return {"worker_id": job.worker_id, "channel": "nobody", "payload": ""}
+
+
 def beat_in_vain(pair: Pair, job: Job) -> None:
     """Send a heartbeat that is never answered: no standby has it."""
     with (
         suppress(psycopg.OperationalError),
         psycopg.connect(pair.primary.url, autocommit=True) as worker,
     ):
-        beat = BEAT.replace("%(worker_id)s", str(job.worker_id))
-        worker.execute(beat.encode())
+        worker.execute(BEAT.encode(), a_beat_of(job))
 
 
 def test_workers_that_are_heard_again_after_a_failover_keep_their_jobs(
@@ -156,7 +159,7 @@ def test_workers_that_are_heard_again_after_a_failover_keep_their_jobs(
     with looking_at(pair.url):
         assert sweep_once() == []
         with connection.cursor() as cursor:
-            cursor.execute(BEAT, {"worker_id": job.worker_id})
+            cursor.execute(BEAT, a_beat_of(job))
 
         JobLeave(job)()
 
