@@ -105,7 +105,9 @@ def give_slots(
         for step in next_in_line
         if (to is None or step.pk != to.pk) and workflow.knows(step.operation, [step])
     ]
-    subjects.load_rows(step.operation for step in others)
+    subjects.load_rows(
+        step.operation for step in others if workflow.spec_of(step).is_of_a_place
+    )
     for step in others:
         defer_to_worker(step.operation, step)
     has_its_slot = to is not None and to.pk in {step.pk for step in next_in_line}
@@ -153,8 +155,12 @@ def go_on(job: Job, step: Step) -> bool:
     """Start a step in the previous step's job, unless it has to wait for a slot."""
     server_id = step.perforce_server_id
     if server_id is not None and step.perforce_use in slots.NEEDS_SLOT:
+        room = slots.room_for(step)
+        if room == slots.Room.FREE:
+            states.start_step(step, job_id=job.id)
+            return True
         states.queue_step(step, job_id=None)
-        return give_slots(server_id, to=step, job=job)
+        return room == slots.Room.LINE and give_slots(server_id, to=step, job=job)
     if server_id is not None and slots.is_paused(server_id):
         states.queue_step(step, job_id=None)
         return False

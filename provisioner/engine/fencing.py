@@ -31,7 +31,7 @@ LEAVE_SECONDS = 1.0
 ASKED_AT_MOST = 10
 # How long a worker without a heartbeat sleeps before it asks again.
 HEARD_AGAIN_SECONDS = 0.2
-# As states.under_way, with the job, and whether its worker is heard. It is asked before
+# As states.holding, with the job, and whether its worker is heard. It is asked before
 # each change: the ORM takes longer to put it together than the database to answer
 # (benchmarks/queued_requests.py).
 _IS_UNDER_WAY = """

@@ -16,6 +16,7 @@ from provisioner.engine.models import ServerLoad
 from provisioner.engine.subjects import Server
 from provisioner.lib import clocks
 from provisioner.lib.cron_windows import window_end
+from provisioner.lib.prepared import Prepared
 
 COUNTS_FOR = dt.timedelta(minutes=1)
 COMMANDS_KEPT = 5
@@ -107,21 +108,50 @@ def said_of(load: ServerLoad, *, name: str) -> str:
     )
 
 
-def server_with_load(server_id: int) -> Server:
-    """Return a server with its load. One query."""
+def _servers(pk: int) -> Any:
     servers: Any = apps.get_model("sites", "PerforceServer").objects
-    server: Server = servers.select_related("load").get(pk=server_id)
+    return servers.select_related("load", "slot_budget").filter(pk=pk).order_by()
+
+
+_SERVERS: Prepared[Any] = Prepared(_servers)
+
+
+def server_with_load(server_id: int) -> Server:
+    """Return a server with its load and its slot budget. One query."""
+    server: Server
+    [server] = _SERVERS.rows(server_id)
     return server
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consideration:
+    """What our next command at a server has to consider: sentences, "" for nothing.
+
+    `why_stop` is the maintenance that it would disturb, `why_rest` says whom it would
+    hold up.
+    """
+
+    why_stop: str
+    why_rest: str
+
+
+def consider(server_id: int) -> Consideration:
+    """Return what our next command at a server has to consider."""
+    server, now = server_with_load(server_id), clocks.database_now()
+    return Consideration(
+        why_stop=maintenance_of(server, now=now),
+        why_rest=others_wait_at(server, now=now),
+    )
 
 
 def why_rest(server_id: int) -> str:
     """Return whom our next command would hold up, "" if nobody."""
-    return others_wait_at(server_with_load(server_id), now=clocks.database_now())
+    return consider(server_id).why_rest
 
 
 def why_stop(server_id: int) -> str:
     """Return which maintenance our next command would disturb, "" if none."""
-    return maintenance_of(server_with_load(server_id), now=clocks.database_now())
+    return consider(server_id).why_stop
 
 
 def _load_of(server: Server, *, now: dt.datetime) -> ServerLoad | None:

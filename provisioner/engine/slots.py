@@ -19,12 +19,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from enum import Enum
 from operator import attrgetter
 from typing import Any
 
 import structlog
 from django.apps import apps
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Case, Count, Q, QuerySet, Value, When
 
 from provisioner.engine import loads
@@ -32,6 +33,7 @@ from provisioner.engine.models import LockWait, Operation, PerforceUse, SlotBudg
 from provisioner.engine.subjects import Server
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.lib import clocks
+from provisioner.lib.prepared import Prepared
 from provisioner.lib.shares import grown, halved
 
 log = structlog.get_logger(__name__)
@@ -162,10 +164,19 @@ def _backed_off_limit(
     return grown(known.backed_off_to, by=int(minutes), most=server.flush_limit)
 
 
+_IS_PAUSED = """
+    SELECT EXISTS (SELECT 1 FROM engine_slotbudget
+        WHERE server_id = %s AND paused_at IS NOT NULL), clock_timestamp()
+"""
+
+
 def is_paused(server_id: int) -> bool:
-    """Return whether the server is paused."""
-    paused = SlotBudget.objects.filter(server=server_id, paused_at__isnull=False)
-    return paused.exists()
+    """Return whether the server is paused. `clocks.one_moment` may begin with that."""
+    with connection.cursor() as cursor:
+        cursor.execute(_IS_PAUSED, [server_id])
+        paused, now = cursor.fetchone()
+    clocks.noted(now)
+    return bool(paused)
 
 
 def waiting() -> QuerySet[Step]:
@@ -199,15 +210,14 @@ def next_in_line(server_id: int) -> list[Step]:
     twice. Steps that others have locked are left to the next check. The rows of their
     subjects are not loaded.
     """
-    server = _locked_server(server_id)
+    _lock(server_id)
     counts = _counts(server_id)
     waited_for = [use for use, (_, waiting) in counts.items() if waiting]
     if not waited_for:
         return []
-    known = SlotBudget.objects.filter(server=server.pk).first()
-    if known is not None and known.paused_at is not None:
+    budget = _free_at(server_id, counts)
+    if budget is None:
         return []
-    budget = budget_of(server, known, counts, now=clocks.database_now())
     return [
         step
         for step in sorted(
@@ -215,6 +225,38 @@ def next_in_line(server_id: int) -> list[Step]:
         )
         if budget.take(PerforceUse(step.perforce_use))
     ]
+
+
+class Room(Enum):
+    """What a step finds that asks for a slot: one, others before it, or none."""
+
+    FREE = "free"
+    LINE = "line"
+    FULL = "full"
+
+
+def room_for(step: Step) -> Room:
+    """Return whether there is a slot for a step, and nobody waits for one.
+
+    The server's row stays locked until the end of the transaction, in which the caller
+    starts the step, or queues it.
+    """
+    assert step.perforce_server_id is not None
+    _lock(step.perforce_server_id)
+    counts = _counts(step.perforce_server_id)
+    budget = _free_at(step.perforce_server_id, counts)
+    if budget is None or not budget.has_room(PerforceUse(step.perforce_use)):
+        return Room.FULL
+    return Room.LINE if any(waiting for _, waiting in counts.values()) else Room.FREE
+
+
+def _free_at(server_id: int, counts: Counts) -> Budget | None:
+    """Return the budget of a locked server; None while it is paused."""
+    server = loads.server_with_load(server_id)
+    known = getattr(server, "slot_budget", None)
+    if known is not None and known.paused_at is not None:
+        return None
+    return budget_of(server, known, counts, now=clocks.database_now())
 
 
 def may_start(step: Step) -> bool:
@@ -241,25 +283,29 @@ def may_start(step: Step) -> bool:
 
 # Of each use how many steps have a slot, and how many wait for it.
 Counts = dict[str, tuple[int, int]]
-# Put together once: that takes longer than the answer.
 _COUNTED = (
     Step.objects.filter(state__in=(Step.State.QUEUED, Step.State.RUNNING))
     .order_by()
-    .values_list("perforce_server", "perforce_use")
+    .values_list("perforce_use")
     .annotate(at_work=Count("pk", filter=HAS_SLOT))
     .annotate(waiting=Count("pk", filter=WAITS))
+)
+_COUNTED_AT_ONE: Prepared[tuple[str, int, int]] = Prepared(
+    lambda server_id: _COUNTED.filter(perforce_server=server_id)
 )
 
 
 def _counts(server_id: int) -> Counts:
-    return counts_at([server_id])[server_id]
+    counted = _COUNTED_AT_ONE.rows(server_id)
+    return {use: (at_work, waiting) for use, at_work, waiting in counted}
 
 
 def counts_at(server_ids: Collection[int]) -> dict[int, Counts]:
     """Return the counts of slots at several servers. One query."""
-    counted = _COUNTED.filter(perforce_server__in=server_ids)
     counts: dict[int, Counts] = {server_id: {} for server_id in server_ids}
-    for server_id, use, at_work, waiting in counted:
+    of_each = ("perforce_server", "perforce_use", "at_work", "waiting")
+    at_these = _COUNTED.filter(perforce_server__in=server_ids).values_list(*of_each)
+    for server_id, use, at_work, waiting in at_these:
         counts[server_id][use] = (at_work, waiting)
     return counts
 
@@ -278,6 +324,16 @@ def _servers() -> QuerySet[Any]:
     """Return the rows of servers; their model is in a feature above."""
     servers: QuerySet[Any] = apps.get_model("sites", "PerforceServer").objects.all()
     return servers
+
+
+def _lock(server_id: int) -> None:
+    """Lock a server's row. What is read afterwards is as others left it."""
+    table = apps.get_model("sites", "PerforceServer")._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT 1 FROM {table} WHERE id = %s FOR NO KEY UPDATE",  # noqa: S608
+            [server_id],
+        )
 
 
 def _locked_server(server_id: int) -> Server:

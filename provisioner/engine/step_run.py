@@ -193,39 +193,46 @@ class StepRun:
         Raises: Busy if maintenance has begun there. The step then waits for a slot, and
         does the rest when it gets one.
         """
+        self._consider_others(use)
+
+    def _consider_others(self, use: LockUse | None) -> str:
+        """Do what `command_ended` does; return whom a next command would hold up."""
         server_id = self.step.perforce_server_id
         if server_id is None:
-            return
+            return ""
         if use is not None:
             slots.observe(self.step, use)
-        if why := loads.why_stop(server_id):
-            raise Busy(why, system="perforce", operation="wait for maintenance")
+        found = loads.consider(server_id)
+        if found.why_stop:
+            raise Busy(
+                found.why_stop, system="perforce", operation="wait for maintenance"
+            )
+        return found.why_rest
 
     def rest_for_others(self, use: LockUse | None) -> bool:
         """Pause after a command while others wait; return whether they did.
 
         For a minute at most, and two hours in all. The rest is as in `command_ended`.
         """
-        self.command_ended(use)
-        server_id = self.step.perforce_server_id
+        server_id, why = self.step.perforce_server_id, self._consider_others(use)
+        if server_id is None or not why:
+            return False
         began, progress = time.monotonic(), self.step.progress
         may_rest = RESTS_AT_MOST_SECONDS - self._rested_seconds
         ends_at = began + min(LONGEST_REST_SECONDS, may_rest)
-        others_wait = has_rested = False
-        while server_id is not None and (why := loads.why_rest(server_id)):
-            others_wait = True
-            if time.monotonic() >= ends_at:
-                break
+        has_rested = False
+        while why and time.monotonic() < ends_at:
             has_rested = True
             self.progress(why, phase="resting")
             time.sleep(LOOKS_EVERY_SECONDS)
             require_leave()
+            why = loads.why_rest(server_id)
         if has_rested:
             self._rested_seconds += time.monotonic() - began
             states.record_progress(self.step, progress)
             self._phase_shown = progress.get("phase", "")
             self.command_ended(None)
-        return others_wait
+        return True
 
     def _remember_ontap_job(self, ontap_job_uuid: str) -> None:
         states.remember_ontap_job(self.step, ontap_job_uuid)

@@ -13,6 +13,7 @@ from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation, Subject
+from provisioner.lib.prepared import Prepared
 
 
 class Server(Protocol):
@@ -71,6 +72,7 @@ class SubjectKind:
 
 
 _kinds: dict[str, SubjectKind] = {}
+_ROWS: dict[str, Prepared[Any]] = {}
 
 
 def register(kind: SubjectKind) -> None:
@@ -85,6 +87,21 @@ def load_rows(operations: Iterable[Operation]) -> None:
         of_kinds.setdefault(operation.subject.kind, []).append(operation.subject)
     for kind, of_kind in of_kinds.items():
         prefetch_related_objects(of_kind, Prefetch(kind, _kinds[kind].rows()))
+
+
+def load_row(operation: Operation) -> None:
+    """Load the row of one operation's subject for its steps.
+
+    Raises: the model's DoesNotExist.
+    """
+    subject = operation.subject
+    kind = _kinds[subject.kind]
+    row = _ROWS.setdefault(
+        kind.field, Prepared(lambda pk: kind.rows().filter(subject=pk).order_by())
+    ).first(subject.pk)
+    if row is None:
+        raise Subject.DoesNotExist(f"The {kind.field} of subject {subject.pk} is gone.")
+    setattr(subject, kind.field, row)
 
 
 def paths(*, by: str) -> list[str]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from itertools import count
+from typing import Any
 
 import structlog
 from django.db import transaction
@@ -36,6 +37,7 @@ from provisioner.engine.dispatch import (
 from provisioner.engine.events import attempt_ended
 from provisioner.engine.fencing import AttemptLeave
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.models.operations import StepQuerySet
 from provisioner.engine.results import StepResult
 from provisioner.engine.retries import RETRY, wait_before
 from provisioner.engine.subjects import Failure
@@ -43,7 +45,12 @@ from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.perforce.meter import Usages, metered
 from provisioner.lib import clocks, request_ids
-from provisioner.lib.databases import DATABASE_WENT_AWAY, close_unusable_connection
+from provisioner.lib.databases import (
+    DATABASE_WENT_AWAY,
+    close_unusable_connection,
+    is_at_rest,
+)
+from provisioner.lib.prepared import Prepared
 from provisioner.lib.refusals import StateChanged, StepCutShort, StepRefused
 
 log = structlog.get_logger(__name__)
@@ -67,7 +74,7 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
         _leave_to_others(context.job, step)
         return
     # A second query: planning one join over all kinds of subjects takes longer.
-    subjects.load_rows([step.operation])
+    subjects.load_row(step.operation)
     if not _begin(context, step):
         return
     operation = step.operation
@@ -100,14 +107,30 @@ def go_on_with_operation(*, operation_id: int) -> None:
         advance(operation)
 
 
+def _with_operation() -> StepQuerySet:
+    return Step.objects.select_related("operation__requested_by", "operation__subject")
+
+
+_AT_JOB = Prepared(
+    lambda job_id: (
+        _with_operation()
+        .filter(job_id=job_id, state__in=states.IN_FLIGHT)
+        .order_by("operation", "position")[:1]
+    )
+)
+_AT_FIRST = Prepared(lambda step_id: _with_operation().filter(pk=step_id).order_by())
+_OF_OPERATION = Prepared(
+    lambda pk: Step.objects.filter(operation=pk).order_by("position")
+)
+
+
 def _step_of(job: Job, *, step_id: int) -> Step | None:
     """Return the step that this job runs: the one it was queued for, or a later one.
 
     Without its subject: only a release that has the step knows what that can be.
     """
-    steps = Step.objects.select_related("operation__requested_by", "operation__subject")
-    at = steps.filter(job_id=job.id, state__in=states.IN_FLIGHT).first()
-    return at or steps.filter(pk=step_id).first()
+    assert job.id is not None
+    return _AT_JOB.first(job.id) or _AT_FIRST.first(step_id)
 
 
 def _begin(context: JobContext, step: Step) -> bool:
@@ -155,7 +178,7 @@ def _start(job: Job, step: Step) -> bool:
         return True
     if step.job_id != job.id:
         return False  # It waits for a slot, or has it with another job.
-    with transaction.atomic():
+    with transaction.atomic(), clocks.one_moment():
         if slots.may_start(step):
             states.start_step(step)
             return True
@@ -226,7 +249,9 @@ def _settle_when_heard(
     is_stopping = context.additional_context.get("is_stopping", lambda: False)
     gives_up_at: float | None = None
     for tries in count():
-        close_unusable_connection()
+        # The first try is spared a question where nothing is known against it.
+        if tries or not is_at_rest():
+            close_unusable_connection()
         try:
             return settle()
         except DATABASE_WENT_AWAY as error:
@@ -251,18 +276,17 @@ def _read_subject_anew(operation: Operation) -> None:
 def _settle_success(
     context: JobContext, step: Step, usages: Usages, result: StepResult | None
 ) -> Step | None:
-    with transaction.atomic():
+    with transaction.atomic(), clocks.one_moment():
         operation = states.lock_operation(step.operation)
-        with clocks.one_moment():
-            try:
-                states.finish_step(step, result=result)
-            except StateChanged:
-                return None
-            following = None
-            if operation.state == Operation.State.RUNNING:
-                following = advance(operation, context=context)
-            release_slot(step)
-            attempt_ended.send(Step, step=step, usages=usages)
+        try:
+            states.finish_step(step, result=result)
+        except StateChanged:
+            return None
+        following = None
+        if operation.state == Operation.State.RUNNING:
+            following = advance(operation, context=context)
+        release_slot(step)
+        attempt_ended.send(Step, step=step, usages=usages)
     return following
 
 
@@ -307,6 +331,13 @@ def end_badly(
     workflow.workflow_of(operation).on_failure(operation, failure)
 
 
+def _keep_steps(operation: Operation, steps: list[Step]) -> None:
+    """Let the next step find the results of those before it without a query."""
+    loaded: Any = operation.steps.all()
+    loaded._result_cache = steps
+    operation._prefetched_objects_cache = {"steps": loaded}  # type: ignore[attr-defined]
+
+
 def advance(operation: Operation, *, context: JobContext | None = None) -> Step | None:
     """Queue the steps that may start now, or end the operation if none is left.
 
@@ -315,13 +346,14 @@ def advance(operation: Operation, *, context: JobContext | None = None) -> Step 
     of queued: no other worker would be faster. Where a step is of another release, that
     decides what comes next.
     """
-    steps = sorted(operation.steps.order_by(), key=lambda step: step.position)
+    steps = _OF_OPERATION.rows(operation.pk)
     if not workflow.knows(operation, steps):
         log.warning("operation_left_to_others", operation_id=operation.pk)
         leave_operation_to_others(operation)
         return None
     for step in steps:
         step.operation = operation  # it is at hand, with its site
+    _keep_steps(operation, steps)
     following: Step | None = None
     for step in workflow.ready_to_start(operation, steps):
         if context and not following and can_go_on(context, step):

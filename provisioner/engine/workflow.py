@@ -48,12 +48,17 @@ class StepSpec:
     is_commit_point: bool = False
     is_infrastructure: bool = False
 
+    @property
+    def is_of_a_place(self) -> bool:
+        """Whether its queue depends on the operation's subject, or on its site."""
+        return self.queue in (OWN, HOST, COMMANDS, BISECTIONS)
+
     def queue_for(self, operation: Operation) -> str:
         """Return the queue of this step of an operation."""
         if self.queue == OWN:
             queue: str = operation.subject.row.own_queue
             return queue
-        return self.queue_at(operation.site)
+        return self.queue_at(operation.site) if self.is_of_a_place else self.queue
 
     def queue_at(self, site: Site) -> str:
         if self.queue == HOST:

@@ -28,9 +28,20 @@ def database_now() -> dt.datetime:
         cursor.execute("SELECT clock_timestamp()")
         [now] = cursor.fetchone()
     assert isinstance(now, dt.datetime)
-    if moment is not None:
+    return noted(now)
+
+
+def noted(now: dt.datetime) -> dt.datetime:
+    """Take over a time that another statement brought with it.
+
+    Return the time of `one_moment`: this one, unless it has one already.
+    """
+    moment = _moment.get()
+    if moment is None:
+        return now
+    if not moment:
         moment.append(now)
-    return now
+    return moment[0]
 
 
 @contextlib.contextmanager

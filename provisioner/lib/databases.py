@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from django.db import IntegrityError, InterfaceError, OperationalError, connection
+from psycopg.pq import TransactionStatus
 
 from provisioner.lib.refusals import NameTaken
 
@@ -43,6 +44,17 @@ def close_unusable_connection() -> None:
     """
     if not connection.in_atomic_block:
         connection.close_if_unusable_or_obsolete()
+
+
+def is_at_rest() -> bool:
+    """Return whether the connection is open and between transactions.
+
+    Known here, without a question: the server may have gone all the same.
+    """
+    raw = connection.connection
+    if raw is None or raw.closed:
+        return False
+    return bool(raw.info.transaction_status == TransactionStatus.IDLE)
 
 
 @contextlib.contextmanager
