@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
@@ -406,6 +407,14 @@ def test_a_step_whose_job_vanished_is_queued_again(
     assert not {step.job_id for step in steps} & set(lost.values())
     jobs = ProcrastinateJob.objects.filter(status="todo")
     assert {job.pk for job in jobs} == {step.job_id for step in steps}
+
+
+def test_steps_whose_jobs_are_there_are_found_by_one_query(queued: Workspace) -> None:
+    """In a burst a thousand are in flight, and nothing is lost."""
+    with CaptureQueriesContext(connection) as queries:
+        sweeps.sweep_steps(timestamp=0)
+
+    assert len(queries) == 1
 
 
 def test_steps_of_ended_operations_are_not_queued_again(queued: Workspace) -> None:

@@ -9,6 +9,7 @@ import structlog
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import ConnectorException, UniqueViolation
@@ -118,7 +119,12 @@ def sweep_steps(timestamp: int) -> None:
     Steps of ended operations are settled too: a retirement waits for them.
     """
     alive = ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
-    for step in Step.objects.filter(state__in=IN_FLIGHT).select_related("operation"):
+    in_line = slots.WAITS & Q(operation__state=Operation.State.RUNNING)
+    # In a burst a thousand are in flight: only those are locked that may be lost.
+    lost = Step.objects.filter(
+        ~Exists(alive.filter(pk=OuterRef("job_id"))), state__in=IN_FLIGHT
+    ).exclude(in_line)
+    for step in lost.select_related("operation"):
         with transaction.atomic():
             operation = states.lock_operation(step.operation)
             step.refresh_from_db(fields=["state", "job_id", "attempt"])
