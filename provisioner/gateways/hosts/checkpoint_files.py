@@ -28,6 +28,8 @@ from provisioner.gateways.owners import HOUR, works_on_files
 WORK_PREFIX = ".cloneyard-"
 MD5 = ".md5"
 CHUNK = 1 << 20
+LONGEST_LINE = 1 << 20
+LONGEST_HEAD = 1 << 16
 _GZIP = 16 + zlib.MAX_WBITS
 _BITS = 1 << 128
 _STARTS = (b"@pv@ ", b"@rv@ ")
@@ -219,23 +221,29 @@ def _size_of(path: str) -> int | None:
 
 
 def _unpacked(path: Path, take_packed: Callable[[bytes], None]) -> Iterator[bytes]:
-    """Yield the plain text; `take_packed` gets every compressed byte.
+    """Yield the plain text in pieces; `take_packed` gets every compressed byte.
+
+    A piece has at most CHUNK bytes, however well they were compressed.
 
     Raises: Refused.
     """
-    unpack, is_whole = zlib.decompressobj(_GZIP), False
+    unpack = zlib.decompressobj(_GZIP)
     try:
         with open(path, "rb") as file:
             while data := file.read(CHUNK):
                 take_packed(data)
-                while data:
-                    if is_whole:
-                        unpack, is_whole = zlib.decompressobj(_GZIP), False
-                    yield unpack.decompress(data)
-                    data, is_whole = unpack.unused_data, unpack.eof
+                has_more = True
+                while has_more:
+                    if unpack.eof:
+                        unpack = zlib.decompressobj(_GZIP)
+                    piece = unpack.decompress(data, CHUNK)
+                    yield piece
+                    data = unpack.unconsumed_tail or unpack.unused_data
+                    # What it has taken in may be more than it has given out.
+                    has_more = bool(data) or (len(piece) == CHUNK and not unpack.eof)
     except (zlib.error, FileNotFoundError) as error:
         raise _refused(f"{path} is no compressed checkpoint: {error}.") from error
-    if not is_whole:
+    if not unpack.eof:
         raise _refused(f"{path} ends in the middle.")
 
 
@@ -260,19 +268,27 @@ class _Sum:
 
 @dataclass
 class _Reading:
-    """Adds up records as they come; one may go on over several lines."""
+    """Adds up records as they come; one may go on over several lines.
+
+    Of a record its first line is kept, `_head`, which says what it is about.
+    """
 
     change: int | None = None
     journal: int | None = None
     _sums: dict[bytes, _Sum] = field(default_factory=dict)
-    _record: list[bytes] = field(default_factory=list)
+    _head: bytes = b""
+    _digest: hashlib.blake2b | None = None
     _rest: bytes = b""
+    _is_in_line: bool = False
 
     def take(self, data: bytes) -> None:
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         for line in lines:
             self._take_line(line)
+        if len(self._rest) > LONGEST_LINE:
+            self._take_line(self._rest)
+            self._rest, self._is_in_line = b"", True
 
     def end(self) -> None:
         if self._rest:
@@ -288,30 +304,36 @@ class _Reading:
         }
 
     def _take_line(self, line: bytes) -> None:
+        """Take a line, or what follows of one that was too long to be kept."""
+        if self._is_in_line:
+            self._is_in_line = False
+            if self._digest is not None:
+                self._digest.update(line)
         # An @ of a text is doubled, so no line of one begins like a record.
-        if line[:1] == b"@" and line[1:3].isalpha() and line[3:5] == b"@ ":
+        elif line[:1] == b"@" and line[1:3].isalpha() and line[3:5] == b"@ ":
             self._close()
-            self._record = [line] if line.startswith(_STARTS) else []
-        elif self._record:
-            self._record.append(line)
+            if line.startswith(_STARTS):
+                self._head = line[:LONGEST_HEAD]
+                self._digest = hashlib.blake2b(line, digest_size=16)
+        elif self._digest is not None:
+            self._digest.update(b"\n" + line)
 
     def _close(self) -> None:
-        if not self._record:
+        if self._digest is None:
             return
-        record = b"\n".join(self._record)
-        self._record = []
-        table = record.split(b"@", 4)[3]
+        table = self._head.split(b"@", 4)[3]
         found = self._sums.setdefault(table, _Sum())
         found.records += 1
-        digest = hashlib.blake2b(record, digest_size=16).digest()
-        found.total = (found.total + int.from_bytes(digest, "big")) % _BITS
+        number = int.from_bytes(self._digest.digest(), "big")
+        found.total = (found.total + number) % _BITS
+        self._digest = None
         if table == b"db.change":
-            self._note_change(record)
-        elif table == b"db.counters" and (said := _JOURNAL.match(record)):
+            self._note_change(self._head)
+        elif table == b"db.counters" and (said := _JOURNAL.match(self._head)):
             self.journal = int(said["number"])
 
-    def _note_change(self, record: bytes) -> None:
-        said = _CHANGE.match(record)
+    def _note_change(self, head: bytes) -> None:
+        said = _CHANGE.match(head)
         if said is not None and int(said["status"]) & 1:
             self.change = max(self.change or 0, int(said["number"]))
 

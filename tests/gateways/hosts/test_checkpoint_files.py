@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.hosts import checkpoint_files as files
 
+MIB, MIBS = 1 << 20, 64
 ROWS = (
     b"@pv@ 1 @db.counters@ @journal@ @41@ \n"
     b"@pv@ 3 @db.change@ 7 7 @ws@ @anna@ 1700000000 1 @first@ @//depot/...@ \n"
@@ -53,6 +55,53 @@ def test_a_torn_checkpoint_is_refused(tmp_path: Path, left: int) -> None:
         files.read_checkpoint(path)
     path.write_text("plain")
     with pytest.raises(Refused, match="no compressed checkpoint"):
+        files.read_checkpoint(path)
+
+
+@pytest.mark.parametrize("line", [b"x" * 1023 + b"\n", b"x" * 1024])
+def test_what_is_read_of_a_checkpoint_at_once_is_bounded(
+    tmp_path: Path, line: bytes
+) -> None:
+    """One MiB of a packed file is up to 1 GiB of text, in one line or in many."""
+    path = tmp_path / "checkpoint.gz"
+    with gzip.open(path, "wb", compresslevel=9) as file:
+        file.write(b"@pv@ 1 @db.desc@ 7 @")
+        for _ in range(MIBS):
+            file.write(line * 1024)
+        file.write(b"@ \n" + ROWS)
+    assert path.stat().st_size < MIB
+
+    tracemalloc.start()
+    try:
+        found = files.read_checkpoint(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert found.plain_bytes > MIBS * MIB
+    assert found.tables["db.desc"].records == 2
+    assert (found.change, found.journal) == (8, 41)
+    assert peak < MIBS * MIB / 4
+
+
+@pytest.mark.parametrize("size", [1, 2, 255, 4096])
+def test_a_record_has_one_digest_however_it_was_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Pieces end anywhere: in a line, at its end, and where a packed part does."""
+    whole = files.read_checkpoint(checkpoint(tmp_path / "whole.gz"))
+    path = tmp_path / "parts.gz"
+    plain = gzip.decompress((tmp_path / "whole.gz").read_bytes())
+    middle = len(plain) // 2
+    path.write_bytes(gzip.compress(plain[:middle]) + gzip.compress(plain[middle:]))
+    monkeypatch.setattr(files, "CHUNK", size)
+
+    found = files.read_checkpoint(path)
+
+    assert (found.tables, found.md5) == (whole.tables, whole.md5)
+    assert (found.change, found.journal) == (whole.change, whole.journal)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(Refused, match="in the middle"):
         files.read_checkpoint(path)
 
 
