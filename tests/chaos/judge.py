@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.db.models import Exists, OuterRef, QuerySet
 from P4 import P4
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -275,7 +276,7 @@ class Judge:
         found = self.check_site()
         mounted = from_database(
             lambda: [
-                *Template.objects.all(),
+                *begun_templates(),
                 *Workspace.objects.filter(state=W.READY).select_related("template"),
             ]
         )
@@ -303,7 +304,7 @@ class Judge:
             )
         )
         templates = from_database(
-            lambda: list(Template.objects.filter(**here).select_related("site"))
+            lambda: list(begun_templates().filter(**here).select_related("site"))
         )
         mirrors = from_database(
             lambda: list(Mirror.objects.filter(**here).select_related("template"))
@@ -381,6 +382,15 @@ class Judge:
             ]
 
         return from_database(ask)
+
+
+def begun_templates() -> QuerySet[Template]:
+    """Return the templates that anything was built for: others have a row alone.
+
+    Few trials leave some of the templates that travel to nobody.
+    """
+    begun = Operation.objects.filter(subject=OuterRef("subject"))
+    return Template.objects.filter(Exists(begun))
 
 
 def _differences(name: str, *, there: set[str], wanted: set[str]) -> list[Fault]:

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.system import system_user
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
 from provisioner.engine.starting import start_operation
 from provisioner.gateways import registry
@@ -18,6 +18,7 @@ from tests.chaos.edits import Desk
 from tests.chaos.judge import Judge
 from tests.chaos.people import Person
 from tests.chaos.witness import OntapWitness, Perforce
+from tests.support.factories import TemplateFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 
@@ -179,6 +180,16 @@ def test_a_row_that_was_forgotten_leaves_orphans(
         f"directory below the mount root {lab_workspace.junction_path}",
     ):
         assert f"{thing} without a row" in found
+
+
+def test_a_template_that_was_never_built_is_no_orphan(
+    judge: Judge, lab_workspace: Workspace
+) -> None:
+    before = judge.check_site()
+
+    TemplateFactory.create(site=lab_workspace.site, state=Template.State.NEW)
+
+    assert judge.check_site() == before
 
 
 def test_a_snapshot_without_a_row_is_an_orphan(
