@@ -259,6 +259,7 @@ LISTS_DIRECTORIES = {
     "gateways/hosts/sampling.py:_sampled": SKIPS,
     "gateways/hosts/sandbox/cgroup.py": OTHER,
     "gateways/hosts/sandbox/init.py": OTHER,
+    "gateways/hosts/scratch.py:scratch_left": OTHER,
     "gateways/hosts/snapshot_files.py:entries_of": SKIPS,
     "gateways/hosts/trees/native.py": OTHER,
     "gateways/hosts/trees/sequential.py:_list": SKIPS,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.urls import reverse
 
+from provisioner.gateways.hosts.scratch import PREFIX, scratch_left
+from provisioner.gateways.owners import Ids
 from provisioner.lib.refusals import ActionRefused
 from provisioner.qualification.actions.baselines import (
     baseline_measure,
@@ -66,6 +70,25 @@ def test_a_baseline_measures_itself_and_leaves_its_figures_alone(
     assert values_of(run)["commit_rate"][1] > 0
     assert sandbox_of(run).state == Sandbox.State.RETIRED
     assert sandbox_scene.left() == []
+
+
+@pytest.mark.integration
+def test_what_a_killed_measurement_left_on_the_host_goes_with_its_sandbox(
+    sandbox_scene: SandboxScene,
+) -> None:
+    run = request(sandbox_scene)
+    sandbox = sandbox_of(run)
+    owner = Ids(uid=sandbox.host.uid, gid=sandbox.host.gid)
+    tag = str(sandbox.tag)
+    left = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{tag}-run-{run.pk}-measure1-"))
+    (left / "tree").mkdir()
+    assert scratch_left(tag, owner) == [left]
+    settle(sandbox)
+
+    sandbox_retire(by=sandbox_scene.by, sandbox=sandbox)
+
+    assert settle(sandbox).state == Sandbox.State.RETIRED, sandbox.status_message
+    assert scratch_left(tag, owner) == []
 
 
 @pytest.mark.integration

@@ -20,6 +20,7 @@ from provisioner.qualification.steps.workloads import WORKLOADS
 def ensure_measured(run: QualificationStep, *, host_number: int) -> None:
     """Measure every repeat that has not been measured on this host yet."""
     row = run.row
+    run.remove_scratch()
     first = 1 if row.is_cold else 0
     known = row.host_rounds.filter(host_number=host_number)
     done = set(known.values_list("repeat", flat=True))

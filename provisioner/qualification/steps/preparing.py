@@ -63,6 +63,7 @@ def ensure_data(run: QualificationStep) -> DataMade:
     """Ensure that the files of the seed are at the server."""
     row, gateway = run.row, run.perforce
     require_allowed(row)
+    run.remove_scratch()
     top = f"//{_depot(gateway)}/cloneyard-measures/{row.seed}-{row.size}-{row.files}"
     if gateway.benchmarks.count(f"{top}/main") < row.files:
         client = f"cyq{row.pk}data"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
+from provisioner.gateways.hosts.scratch import remove_scratch, scratch_directory
 from provisioner.gateways.owners import Ids
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.qualification.models import QualificationRun
@@ -59,15 +57,20 @@ class QualificationStep(SandboxRun):
     def top(self) -> str:
         return self.result_of(DataMade).top
 
-    @contextmanager
-    def scratch(self) -> Iterator[Path]:
+    def scratch(self) -> AbstractContextManager[Path]:
         """Have a directory on this host that belongs to whoever works on files."""
-        with tempfile.TemporaryDirectory(
-            prefix="cloneyard-", ignore_cleanup_errors=True
-        ) as made:
-            if os.geteuid() == 0:
-                os.chown(made, self.row.uid, self.row.gid)
-            yield Path(made)
+        return scratch_directory(self._scratch_tag, self.owner)
+
+    def remove_scratch(self) -> None:
+        """Remove what a killed attempt at this step left on this host."""
+        remove_scratch(self._scratch_tag, self.owner)
+
+    @property
+    def _scratch_tag(self) -> str:
+        """With a sandbox it begins with its tag: what is left goes with it."""
+        sandbox = self.row.sandbox
+        of = self.work_tag if sandbox is None else f"{sandbox.tag}-{self.work_tag}"
+        return f"{of}-{self.step.name}"
 
 
 @dataclass(frozen=True)

@@ -83,12 +83,6 @@ class CheckpointRun(SandboxRun):
     """One attempt at a step of a checkpoint."""
 
     @property
-    def owner(self) -> Ids:
-        """Who runs p4d, and owns what it writes."""
-        host = self.sandbox.host
-        return Ids(uid=host.uid, gid=host.gid)
-
-    @property
     def directory(self) -> Path:
         return Path(self.result_of(Placed).directory)
 

@@ -8,6 +8,7 @@ from provisioner.engine import workflow
 from provisioner.engine.models import Step
 from provisioner.engine.queues import OWN
 from provisioner.gateways.errors import Busy, NotFound, Refused
+from provisioner.gateways.hosts.scratch import remove_scratch, scratch_left
 from provisioner.gateways.ontap.types import ConsistencyGroup
 from provisioner.lib.refusals import StepRefused
 from provisioner.sandboxes.models import Sandbox
@@ -18,9 +19,11 @@ from provisioner.sandboxes.steps.run import SandboxRun
 def ensure_stopped(run: SandboxRun) -> None:
     """End the sandbox's processes, and unmount its clones on this host.
 
-    What its recipe has left half done is removed.
+    What its recipe has left half done is removed, and so is what measurements of it
+    left that were killed.
     """
     run.program.stop()
+    remove_scratch(str(run.sandbox.tag), run.owner)
     recipe_of(run.sandbox).clear(run.sandbox)
     for row in run.volumes:
         run.leave_root(row.junction_path)
@@ -97,6 +100,8 @@ def ensure_nothing_left(run: SandboxRun) -> None:
     """
     left = [f"process {number}" for number in run.program.processes()]
     left += recipe_of(run.sandbox).left(run.sandbox)
+    scratch = scratch_left(str(run.sandbox.tag), run.owner)
+    left += [f"directory {path}" for path in scratch]
     _require_none_left(left + _at_ontap(run))
 
 

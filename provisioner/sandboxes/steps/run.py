@@ -13,6 +13,7 @@ from provisioner.engine.step_run import StepRun
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.hosts.p4d import P4d
+from provisioner.gateways.owners import Ids
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.lib.refusals import StepRefused
 from provisioner.sandboxes.models import Role, Sandbox, SandboxPlace, SandboxVolume
@@ -64,6 +65,11 @@ class SandboxRun(StepRun):
         found = find_result(made.latest("pk"), Checked)
         assert found is not None
         return found
+
+    @property
+    def owner(self) -> Ids:
+        """Who runs p4d on its host, and owns its files there."""
+        return Ids(uid=self.sandbox.host.uid, gid=self.sandbox.host.gid)
 
     @property
     def program(self) -> P4d:
