@@ -37,13 +37,14 @@ from provisioner.sites.models import PerforceServer, Site
 
 NAME = "production"
 HOST = "isolated"
+FIRST_PORT = 16660
 TEAM = "Gameplay"
 PARTS = ("db", "journal", "depot")
 PLACES = "db prod_db/root\njournal prod_journal/journal\ndepot prod_depot\n"
 RELEASES = ("2024.2", "2025.1")
 VOLUME_BYTES = 2**30
 TRIGGER = 'mail change-commit //... "/usr/bin/mail all"'
-SETTINGS = (f"{NAME}#startup.1=pull -i 1", "auth.ldap.order.1=corporate")
+FANGS = ((f"{NAME}#startup.1", "pull -i 1"), ("auth.ldap.order.1", "corporate"))
 
 
 def directory() -> Path:
@@ -142,8 +143,8 @@ class Production:
             depot.fill_depot(p4, source=source, name="game", scratch=scratch)
             p4.input = {"Triggers": [TRIGGER]}
             p4.run("triggers", "-i")
-            for setting in SETTINGS:
-                p4.run("configure", "set", setting)
+            for name, value in FANGS:
+                p4.run("configure", "set", f"{name}={value}")
         finally:
             p4.disconnect()
             shutil.rmtree(source)
@@ -168,7 +169,7 @@ class Production:
                 name=HOST,
                 site=self.site,
                 address="127.0.0.1",
-                first_port=16660,
+                first_port=FIRST_PORT,
                 at_most=3,
                 uid=self.uid,
                 gid=self.gid,

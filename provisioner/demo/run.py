@@ -24,6 +24,7 @@ from provisioner.catalog.queries import default_snapshot
 from provisioner.copies.actions import copy_rule_set
 from provisioner.demo import checks, depot, production, seed, spare
 from provisioner.demo.company.opening import NotEmpty, ensure_company, point_abroad
+from provisioner.demo.company.places import ABROAD
 from provisioner.demo.ports import listen
 from provisioner.demo.processes import Child, ProcessFailed, manage, started_anew
 from provisioner.demo.production import Production
@@ -81,6 +82,7 @@ class Demo:
         self.url = ""
         self.has_two_sites = options.has_two_sites
         self.production: Production | None = None
+        self.spare_site: Site | None = None
 
     def __enter__(self) -> Demo:
         return self
@@ -220,8 +222,8 @@ class Demo:
     def open_production(self, site: Site) -> None:
         """Start a server that sandboxes can be made of, and the worker of their hosts.
 
-        It plays hosts apart: nothing else tells them from this one. With two sites the
-        server is replicated to the second one.
+        It plays hosts apart: nothing else tells them from this one. With another site,
+        as the company has one, the server is replicated to that.
 
         Raises: DemoFailed.
         """
@@ -229,10 +231,11 @@ class Demo:
         self.production = Production(site, password=password)
         server = self.production.start()
         hosts = [production.HOST]
-        if self.has_two_sites:
-            abroad = Site.objects.get(name=seed.BANGALORE)
+        others = Site.objects.filter(name__in=(seed.BANGALORE, ABROAD))
+        self.spare_site = others.first()
+        if self.spare_site is not None:
             try:
-                ensure_spare(self.production, server=server, site=abroad)
+                ensure_spare(self.production, server=server, site=self.spare_site)
             except NotReplicated as error:
                 raise DemoFailed(str(error)) from error
             hosts.append(spare.HOST)

@@ -22,7 +22,7 @@ from provisioner.demo import seed
 from provisioner.demo.company.company import Company
 from provisioner.demo.company.sandboxes import ended
 from provisioner.demo.company.studio import CompanySize
-from provisioner.drills.models import Drill
+from provisioner.drills.models import Drill, DrillPlan
 from provisioner.engine.models import Operation, Step
 from provisioner.leases.sweeps import leases
 from provisioner.lib.comparisons import Outcome
@@ -31,7 +31,12 @@ from provisioner.mirrors.queries import next_to_transfer
 from provisioner.notify.models import Notification
 from provisioner.qualification.models import QualificationRun
 from provisioner.qualification.reports import compared
-from provisioner.recipes.models import Checkpoint, CheckpointPlan, Verification
+from provisioner.recipes.models import (
+    Checkpoint,
+    CheckpointPlan,
+    Verification,
+    VerificationPlan,
+)
 from provisioner.recipes.retention import Kept, to_remove
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sites.queries import same_installation
@@ -144,7 +149,7 @@ def test_copies_of_the_server_left_what_the_product_would_have_left(
     for sandbox in Sandbox.with_retired.all():
         assert sandbox.created_at < ended(sandbox) <= now, sandbox
     there = list(Checkpoint.objects.filter(removed_at__isnull=True))
-    plan = CheckpointPlan()
+    plan = CheckpointPlan.objects.get()
     assert plan.keep_daily < len(there) <= plan.keep_daily + plan.keep_weekly
     assert not to_remove(
         [
@@ -158,6 +163,15 @@ def test_copies_of_the_server_left_what_the_product_would_have_left(
         *("Passed", "Failed", "Old copy"),
     }
     assert of_sandboxes() == []
+    drilled = DrillPlan.objects.get()
+    assert set(drilled.replicas) == {"prod_db", "prod_journal", "prod_depot"}
+    for made_by in (plan, drilled, VerificationPlan.objects.get()):
+        assert made_by.is_on
+        assert Event.objects.filter(message=made_by.status).exists(), made_by
+    for run in QualificationRun.objects.all():
+        assert run.operations.exists()
+    for sandbox in Sandbox.with_retired.all():
+        assert sandbox.volumes.count() == 3
     before, after = QualificationRun.objects.filter(profile="branchsubmit").order_by(
         "created_at"
     )

@@ -33,10 +33,6 @@ class Change:
     title: str
     paths: dict[str, list[str]]
 
-    @property
-    def all_paths(self) -> list[str]:
-        return [path for paths in self.paths.values() for path in paths]
-
 
 class History:
     """All changes, oldest first, and those of each template by its name."""

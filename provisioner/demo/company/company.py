@@ -12,6 +12,7 @@ from provisioner.demo.company.bisections import Bisections
 from provisioner.demo.company.builds import Builder
 from provisioner.demo.company.changes import History, submit
 from provisioner.demo.company.drift import Differences, Drift
+from provisioner.demo.company.drills import Drills
 from provisioner.demo.company.events import Log
 from provisioner.demo.company.fates import Fates
 from provisioner.demo.company.insight import watch
@@ -22,6 +23,7 @@ from provisioner.demo.company.office import Office
 from provisioner.demo.company.operations import Engine
 from provisioner.demo.company.owners import Owners
 from provisioner.demo.company.plans import plans
+from provisioner.demo.company.recipes import Recipes
 from provisioner.demo.company.routing import route
 from provisioner.demo.company.sandboxes import Copies
 from provisioner.demo.company.server_log import list_clients, log_a_day
@@ -140,6 +142,8 @@ class Company:
             log=log,
         )
         copies.happen()
+        Recipes(copies).follow()
+        Drills(copies).follow()
         Measures(copies).take(self.templates)
 
     def _measure(self, site: Site, there: list[Workspace]) -> None:

@@ -6,12 +6,14 @@ import datetime as dt
 from collections.abc import Mapping
 from statistics import fmean
 
-from provisioner.demo.company.sandboxes import Copies
+from provisioner.demo.company.operations import Course
+from provisioner.demo.company.sandboxes import FORMER_HOST, RUNS, Copies
 from provisioner.demo.company.templates import Built
 from provisioner.engine.models import Subject
 from provisioner.qualification.models import (
     HostRound,
     PhaseTime,
+    QualificationOperation,
     QualificationRun,
     RunFigure,
 )
@@ -19,7 +21,6 @@ from provisioner.qualification.profiles import BY_CODE, LEVELS, level_figure
 from provisioner.sandboxes.models import Sandbox
 
 FILES = 70_000
-HOST = "sandbox-01"
 PROCESSORS = 32
 RELEASE = "P4D/LINUX26X86_64/{release}/2697822 (2025/01/12)"
 # What a repeat took with the release that runs, in seconds.
@@ -69,7 +70,7 @@ class Measures:
         )
         faster = {code: value * 0.83 for code, value in BRANCHSUBMIT.items()}
         self._at_sandbox(
-            "branchsubmit", faster, days_ago=39, release="2025.1", note="With 2025.1"
+            "branchsubmit", faster, days_ago=39, upgraded_from=RUNS, note="With 2025.1"
         )
         self._at_sandbox("sync", SYNC, days_ago=26, trouble=LOG_ENDED)
         self._at_sandbox("sync", SYNC, days_ago=25)
@@ -91,6 +92,7 @@ class Measures:
         )
         run.name = f"{profile} at {run.measured_at}"[:100]
         rows.add(run)
+        self._operate(run, ended_at=min(ended_at, studio.now))
         times = f"{run.repeats} times"
         caches = "" if run.template else ", warm"
         self._copies.log.tell(
@@ -107,13 +109,32 @@ class Measures:
         self._copies.log.tell(run, kind, message, at=run.ended_at or at)
         return run
 
+    def _operate(self, run: QualificationRun, *, ended_at: dt.datetime) -> None:
+        """Add the operation of a run: it measures, or looks at what is left."""
+        kind, at = QualificationOperation.RUN, run.created_at
+        if run.template is not None:
+            kind, at = QualificationOperation.PROVE, ended_at - dt.timedelta(seconds=2)
+        has_failed = run.state == QualificationRun.State.FAILED
+        self._copies.engine.run(
+            kind,
+            run,
+            by=run.owner,
+            at=at,
+            course=Course(
+                seconds={"measure1": 0.9 * (ended_at - at).total_seconds()},
+                fails_at="figures" if has_failed else "",
+                code=run.status_code,
+                message=run.status_message,
+            ),
+        )
+
     def _at_sandbox(
         self,
         profile: str,
         figures: Mapping[str, float],
         *,
         days_ago: float,
-        release: str = "2024.2",
+        upgraded_from: str = "",
         note: str = "",
         trouble: str = "",
     ) -> None:
@@ -129,11 +150,10 @@ class Measures:
             f"baseline-{profile}-{round(days_ago)}",
             purpose=Sandbox.Purpose.BASELINE,
             by=copies.admin,
-            release=release,
             at=at,
             seconds=(ended_at - at).total_seconds() + 20,
             reason=note,
-            upgraded_from="2024.2" if release != "2024.2" else "",
+            upgraded_from=upgraded_from,
         )
         failed = QualificationRun.State.FAILED
         run = self._run(
@@ -145,7 +165,7 @@ class Measures:
             site=sandbox.site,
             note=note,
             log_start=0,
-            release=RELEASE.format(release=release),
+            release=RELEASE.format(release=sandbox.release),
             **{
                 "state": failed,
                 "status_code": "log_was_cut",
@@ -174,7 +194,7 @@ class Measures:
                 run=run,
                 host_number=1,
                 repeat=repeat,
-                host=HOST,
+                host=FORMER_HOST,
                 token=f"cloneyard-measure-{run.pk}-{repeat}",
                 began=began,
                 ended=ended,
@@ -196,6 +216,11 @@ class Measures:
         }
         if run.profile == "branchsubmit":
             found |= {"files": FILES, "commit_rate": FILES / found["commit"]}
+            said = (
+                f"Repeat {repeat}: {FILES:,} files in {found['commit']:.3f} s, by the "
+                f"longest hold of a write lock: {found['commit_rate']:,.0f} files/s."
+            )
+            run.summary = "\n".join(filter(None, [run.summary, said]))
         for code, value in found.items():
             self._figure(run, repeat, code, value)
 

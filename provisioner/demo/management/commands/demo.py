@@ -136,7 +136,10 @@ class Command(BaseCommand):
                 f"  The template is mirrored to {seed.BANGALORE}: choose that site "
                 "for a workspace there.\n  Workspaces for development are copied to "
                 "the other site.\n"
-                f"  production is replicated to {seed.BANGALORE}, too: admin starts a "
+            )
+        if demo.spare_site is not None:
+            self.stdout.write(
+                f"  production is replicated to {demo.spare_site}: admin starts a "
                 "disaster drill of it.\n"
             )
         if os.geteuid() != 0:
