@@ -1765,8 +1765,9 @@ def create_sandbox(server: Server, args: argparse.Namespace) -> Json:
         "purpose": args.purpose,
         "hours": args.hours,
     }
-    if args.reason:
-        body["reason"] = args.reason
+    for name in ("reason", "port", "server_id"):
+        if getattr(args, name):
+            body[name] = getattr(args, name)
     return server.ask("POST", "sandboxes", body=body, is_repeatable=False)
 
 
@@ -2963,6 +2964,12 @@ def make_parser() -> Parser:
         "--hours", metavar="N", type=int, default=8, help="how long, from now"
     )
     sandbox.add_argument("--reason", default="", help="such as a support case")
+    sandbox.add_argument(
+        "--port", metavar="N", type=int, help="at its host; otherwise the next free one"
+    )
+    sandbox.add_argument(
+        "--server-id", metavar="ID", type=word, help="otherwise sandbox-NAME"
+    )
     sandbox.add_argument(
         "--without-host",
         action="store_true",

@@ -13,7 +13,7 @@ RUNS = Listing[QualificationRun](
     many="runs",
     columns=(
         Column("id", "Run", "pk", "pk", begins_descending=True),
-        Column("profile", "Profile", "profile", "profile"),
+        Column("profile", "Profile", "profile", "profile", is_unbroken=True),
         Column("measured_at", "Measured", "measured_at"),
         Column("state", "State", "state", "state"),
         Column("repeats", "Repeats", "repeats", is_number=True),

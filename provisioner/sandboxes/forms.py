@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.functional import cached_property
 
 from provisioner.accounts.models import Team
+from provisioner.engine.workers import AliveWorker, alive_workers, unserved
 from provisioner.lib import schedules
 from provisioner.sandboxes.models import (
     HIGHEST_PORT,
@@ -27,19 +29,23 @@ from provisioner.web.forms import AskingForm, CodeInput, LinesField, NameField
 class SandboxFilterForm(FilterForm):
     q = forms.CharField(required=False, max_length=100, label="Name or server")
     state = forms.ChoiceField(
-        required=False,
-        choices=[
-            ("", "All states"),
-            *(c for c in Sandbox.State.choices if c[0] != Sandbox.State.RETIRED),
-        ],
+        required=False, choices=[("", "All but retired"), *Sandbox.State.choices]
     )
 
 
 class HostField(forms.ModelChoiceField[SandboxHost]):
-    """Hosts, with how many of their places are taken."""
+    """Hosts, with how many of their places are taken, and whether a worker is there."""
+
+    @cached_property
+    def _alive(self) -> list[AliveWorker]:
+        return alive_workers()
+
+    def is_served(self, host: SandboxHost) -> bool:
+        return not unserved([host.queue], self._alive)
 
     def label_from_instance(self, obj: Any) -> str:
-        return f"{obj.name}: {obj.number} of {obj.at_most} taken, at {obj.site}"
+        said = f"{obj.name}: {obj.number} of {obj.at_most} taken, at {obj.site}"
+        return said if self.is_served(obj) else f"{said}, no worker was heard"
 
 
 class SandboxForm(AskingForm):
@@ -95,6 +101,10 @@ class SandboxForm(AskingForm):
         if len(servers) == 1:
             server.empty_label = None
             self.fields["version"].initial = version_of(servers[0])
+            host = self.fields["host"]
+            assert isinstance(host, HostField)
+            there = hosts_for(servers[0])
+            host.initial = next(filter(host.is_served, there), there.first())
         hours = self.fields["hours"]
         hours.widget.attrs["max"] = longest_hours
         hours.initial = min(hours.initial, longest_hours)

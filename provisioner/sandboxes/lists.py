@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from provisioner.sandboxes.forms import SandboxFilterForm
 from provisioner.sandboxes.models import Sandbox
-from provisioner.sandboxes.queries import sandboxes_visible_to
-from provisioner.web.lists.listing import Chip, Column, Listing, searched
+from provisioner.sandboxes.queries import sandboxes_matching
+from provisioner.web.lists.listing import Chip, Column, Listing
 
 SANDBOXES = Listing[Sandbox](
     name="sandboxes",
@@ -23,10 +23,13 @@ SANDBOXES = Listing[Sandbox](
         Column("status_message", "", "status_message", goes_with="state"),
     ),
     cells="sandboxes/_cells.html",
-    matching=searched(sandboxes_visible_to, "name", "perforce_server__name"),
+    matching=sandboxes_matching,
     usual="name",
     form=SandboxFilterForm,
-    chips=(Chip(label="Failed", query={"state": Sandbox.State.FAILED}),),
+    chips=(
+        Chip(label="Failed", query={"state": Sandbox.State.FAILED}),
+        Chip(label="Retired", query={"state": Sandbox.State.RETIRED}),
+    ),
     quiet_below=10,
     nothing="There is no sandbox.",
 )

@@ -13,6 +13,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways.perforce.releases import p4d_release_in
 from provisioner.insight.models import ServerConfiguration
+from provisioner.lib.rows import with_words
 from provisioner.sandboxes.models import (
     HOST_NOT_ASKED,
     LONGEST_HOURS,
@@ -52,6 +53,17 @@ def sandboxes_visible_to(user: User) -> QuerySet[Sandbox]:
 def sandboxes_ever(user: User) -> QuerySet[Sandbox]:
     """Return the sandboxes that a person may see, retired or not."""
     return _with_rows(Sandbox.with_retired.filter(is_visible(user)))
+
+
+def sandboxes_matching(
+    user: User, *, text: str = "", state: str = ""
+) -> QuerySet[Sandbox]:
+    """Return the sandboxes of a filter: retired ones only where they are asked for."""
+    is_past = state == Sandbox.State.RETIRED
+    rows = sandboxes_ever(user) if is_past else sandboxes_visible_to(user)
+    if state:
+        rows = rows.filter(state=state)
+    return with_words(rows, text, "name", "perforce_server__name")
 
 
 def _with_rows(rows: QuerySet[Sandbox]) -> QuerySet[Sandbox]:

@@ -13,6 +13,7 @@ from provisioner.sandboxes.models import (
     ServerVolume,
     ServerVolumes,
 )
+from provisioner.sites.models import PerforceServer
 from tests.support.command_line import CommandLine, ended_with, printed
 from tests.support.factories import SandboxFactory, SandboxHostFactory
 
@@ -37,6 +38,14 @@ def test_somebody_with_a_policy_asks_for_a_sandbox_and_retires_it(
     alice.team = Team.objects.create(name="Tools")
     alice.save()
     SandboxPolicy.objects.create(team=alice.team)
+
+    PerforceServer.objects.update(server_id="production", p4port="127.0.0.1:1666")
+    for option, value, said in (
+        ("--server-id", "PRODUCTION", "has the ServerID production."),
+        ("--port", "1666", "answers at 1666."),
+    ):
+        refused = command_line.run(*create, option, value)
+        ended_with(refused, cloneyard.REFUSED, saying=said)
 
     made = printed(command_line.run(*create, "--json"))
 

@@ -401,6 +401,13 @@ def test_an_administrator_describes_and_requests_on_pages(
     asked = {"server": server.name, "name": "case", "purpose": "patch", "hours": 8}
     asked |= {"version": "2024.2", "host": "isolated"}
 
+    assert '<details class="fold">' in as_admin.get("/sandboxes/new/").text
+    PerforceServer.objects.filter(pk=server.pk).update(server_id="production")
+    refused = as_admin.post("/sandboxes/new/", asked | {"server_id": "PRODUCTION"})
+    # What is wrong has to be seen: it is about a field that is folded away at first.
+    assert '<details class="fold" open>' in refused.text
+    assert "has the ServerID production." in refused.text
+
     made = as_admin.post("/sandboxes/new/", asked)
 
     assert made.status_code == 302, made.text
@@ -409,6 +416,38 @@ def test_an_administrator_describes_and_requests_on_pages(
     assert "Ask the server what it is" in page
     assert "127.0.0.1:16660" in page
     assert as_admin.post(f"{where}retire/").status_code == 302
+
+
+def test_retired_sandboxes_are_listed_where_they_are_asked_for(
+    as_admin: Client, as_alice: Client
+) -> None:
+    SandboxFactory.create(name="there")
+    past = SandboxFactory.create(
+        name="past", state=Sandbox.State.RETIRED, retired_at=clocks.database_now()
+    )
+
+    usual = as_admin.get("/sandboxes/").text
+    retired = as_admin.get("/sandboxes/?state=retired").text
+
+    detail = f"/sandboxes/{past.pk}/"
+    assert detail not in usual
+    assert detail in retired
+    assert ">there<" not in retired
+    assert detail not in as_alice.get("/sandboxes/?state=retired").text
+
+
+def test_hosts_are_offered_with_what_is_taken_and_whether_a_worker_is_there(
+    as_admin: Client, site: Site, asked: dict[str, Any]
+) -> None:
+    served = asked["host"]
+    SandboxHostFactory.create(name="away", site=site)
+    start_worker("h", served.queue)
+
+    page = as_admin.get("/sandboxes/new/").text
+
+    assert page.count(", no worker was heard") == 1
+    assert f"{served.name}: 0 of 2 taken, at" in page
+    assert f'<option value="{served.name}" selected>' in page
 
 
 def test_others_see_neither_the_list_nor_a_sandbox(

@@ -157,11 +157,11 @@ def _require_apart(host: SandboxHost, *, server_id: str) -> None:
     """
     known = PerforceServer.objects.filter(server_id__iexact=server_id).first()
     if known is not None:
-        raise refusals.ServerIdOfAServer(server=known.name, server_id=server_id)
+        raise refusals.ServerIdOfAServer(server=known.name, server_id=known.server_id)
     other = Sandbox.objects.filter(server_id__iexact=server_id).first()
     if other is not None:
         raise refusals.ServerIdOfAServer(
-            server=f"The sandbox {other.name}", server_id=server_id
+            server=f"The sandbox {other.name}", server_id=other.server_id
         )
 
 
