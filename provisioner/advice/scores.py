@@ -143,6 +143,7 @@ _ONE_HOST = "One host has it"
 _LUN_OF_ONE = "A LUN is of one host, unless a cluster filesystem shares it"
 _BOTH = "ONTAP serves one volume over NFS and SMB at once"
 _MULTIPATH = "LUN, multipath and a filesystem of the host on top"
+_SANDBOXES = "Snapshots, also of several volumes, and Cloneyard's sandboxes of them"
 _ETHERNET = "Goes over the Ethernet that is there"
 
 GENERAL: Mapping[Criterion, Mapping[Protocol, Score]] = {
@@ -192,12 +193,8 @@ GENERAL: Mapping[Criterion, Mapping[Protocol, Score]] = {
             )
             for each in SAN
         },
-        Protocol.NFS3: _stated(
-            BEST, GROUPS, "Snapshots, also of several volumes, and sandboxes of them"
-        ),
-        Protocol.NFS41: _stated(
-            BEST, GROUPS, "Snapshots, also of several volumes, and sandboxes of them"
-        ),
+        Protocol.NFS3: _inferred(BEST, GROUPS, _SANDBOXES),
+        Protocol.NFS41: _inferred(BEST, GROUPS, _SANDBOXES),
         Protocol.SMB: _inferred(
             GOOD, GROUPS, "Snapshots; Cloneyard's hosts mount over NFS alone"
         ),

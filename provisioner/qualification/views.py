@@ -41,6 +41,7 @@ from provisioner.qualification.reports import (
     unlike,
     waiting_text,
 )
+from provisioner.sandboxes.models import Sandbox
 from provisioner.sandboxes.overviews import limits_text, missing_for_sandboxes
 from provisioner.sandboxes.queries import policy_of
 from provisioner.web.http import WebRequest, csv_answer, digest, posted
@@ -217,15 +218,18 @@ def _notices(run: QualificationRun) -> Iterator[Notice]:
         return
     kept = "Repeats that are complete are kept."
     url = reverse("qualification-retry", args=[run.pk])
-    action = Action(label="Retry", url=url, is_post=True)
-    if run.sandbox is not None and run.begins_with_its_sandbox:
+    actions: tuple[Action, ...] = (Action(label="Retry", url=url, is_post=True),)
+    if run.sandbox is not None and run.sandbox.state == Sandbox.State.RETIRED:
+        kept = f"{kept} The sandbox {run.sandbox.name} is retired: measure another one."
+        actions = ()
+    elif run.sandbox is not None and run.begins_with_its_sandbox:
         kept = "Once its sandbox is ready, the run begins by itself."
         url = reverse("sandbox-detail", args=[run.sandbox.pk])
-        action = Action(label="Open its sandbox", url=url)
+        actions = (Action(label="Open its sandbox", url=url),)
     yield Notice(
         level=Level.ERROR,
         title="The run ended early",
         texts=(run.status_message, kept),
-        actions=(action,),
+        actions=actions,
         is_urgent=True,
     )

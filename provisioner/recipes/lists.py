@@ -37,7 +37,9 @@ CHECKPOINTS = Listing[Checkpoint](
         Column("size_bytes", "Size", "size_bytes", "size_bytes", is_number=True),
         Column("plain_bytes", "", "plain_bytes", goes_with="size_bytes"),
         Column(
-            "dump_seconds", "Dumped in", "dump_seconds", "dump_seconds", is_number=True
+            *("dump_seconds", "Dumped in", "dump_seconds", "dump_seconds"),
+            is_number=True,
+            is_unbroken=True,
         ),
         Column("replay_seconds", "", "replay_seconds", goes_with="dump_seconds"),
         Column("path", "Kept at", "path"),
@@ -75,7 +77,7 @@ VERIFICATIONS = Listing[Verification](
             "shelved_found",
             is_number=True,
         ),
-        Column("seconds", "Read in", "seconds", is_number=True),
+        Column(*("seconds", "Read in", "seconds"), is_number=True, is_unbroken=True),
         Column("ended_at", "", "ended_at", goes_with="seconds"),
     ),
     cells="recipes/_verification_cells.html",

@@ -20,6 +20,7 @@ SANDBOXES = Listing[Sandbox](
         Column("release", "p4d", "release", "release__numbers"),
         Column("owner", "Owner", "owner.username", "owner__username"),
         Column("expires_at", "Ends", "expires_at", "expires_at"),
+        Column("retired_at", "", "retired_at", goes_with="expires_at"),
         Column("status_message", "", "status_message", goes_with="state"),
     ),
     cells="sandboxes/_cells.html",

@@ -8,6 +8,7 @@ import pytest
 from django.urls import reverse
 
 from provisioner.accounts.models import User
+from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused, InvalidRequest, NotAllowed
 from provisioner.qualification import refusals
 from provisioner.qualification.actions.running import run_retry, run_start
@@ -138,6 +139,23 @@ def test_pages_and_csv_tell_a_run() -> None:
     assert lines[1] == f"{run.pk},branchsubmit,1,commit_rate,files/s,15000"
     assert compare.status_code == 409
     assert "There is no run of this number." in compare.text
+
+
+def test_a_run_is_not_tried_again_at_a_sandbox_that_is_retired() -> None:
+    now = clocks.database_now()
+    run = QualificationRunFactory.create(
+        state=QualificationRun.State.FAILED, status_code="log_was_cut", ended_at=now
+    )
+    retry = reverse("qualification-retry", args=[run.pk])
+    detail = reverse("qualification-detail", args=[run.pk])
+    browser = browser_of(run.owner)
+    assert retry in browser.get(detail).text
+
+    Sandbox.objects.update(state=Sandbox.State.RETIRED, retired_at=now)
+
+    page = browser.get(detail).text
+    assert retry not in page
+    assert "is retired: measure another one." in page
 
 
 def test_runs_that_were_measured_alike_are_one_click_away() -> None:
