@@ -117,7 +117,8 @@ def weeks_of(servers: Iterable[PerforceServer], *, now: dt.datetime) -> list[Pro
     servers = list(servers)
     since = monday_of(now) - dt.timedelta(weeks=WEEKS_SHOWN - 1)
     kept = ProbeWeek.objects.filter(server__in=servers, begin__gte=since.date())
-    saved = list(kept.order_by().select_related("server"))
+    saved = list(kept.order_by())
+    names = {server.pk: server.name for server in servers}
     known_until = _kept_until()
     if known_until is not None:
         since = max(since, known_until)
@@ -126,7 +127,7 @@ def weeks_of(servers: Iterable[PerforceServer], *, now: dt.datetime) -> list[Pro
         found,
         key=lambda week: (
             -week.begin.toordinal(),
-            week.server.name,
+            names[week.server_id],
             week.command != LAPSE,
             week.command,
         ),
@@ -174,17 +175,21 @@ def _weeks_since(
     times = ProbeTime.objects.filter(run__server__in=by_id, run__at__gte=since)
     if until is not None:
         runs, times = runs.filter(at__lt=until), times.filter(run__at__lt=until)
-    lapses = (
+    lapses = list(
         runs.annotate(begin=week)
         .values("server_id", "begin")
         .annotate(
+            first=Min("pk"),
             gaps=Count("pk", filter=~Q(gap="")),
             failed=Count("pk", filter=Q(gap="", lapse_seconds=None)),
             **_statistics("lapse_seconds"),
         )
     )
+    # Of a year of times a week is found by its first round, and not read through.
+    firsts = [row.pop("first") for row in lapses]
     commands = (
-        times.order_by()
+        times.filter(run__gte=min(firsts, default=0))
+        .order_by()
         .annotate(begin=TruncWeek("run__at", tzinfo=dt.UTC))
         .values("begin", "command", server_id=F("run__server_id"))
         .annotate(failed=Count("pk", filter=~Q(error="")), **_statistics("seconds"))
