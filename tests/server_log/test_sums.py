@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 import re
 from collections.abc import Callable
 from html import unescape
@@ -15,9 +16,15 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.lib import clocks
+from provisioner.server_log import tallies as module_of_tallies
 from provisioner.server_log.models import LogSum, ServerLog, Span
 from provisioner.server_log.periods import period_of
-from provisioner.server_log.tallies import lock_tallies, tallies, worst_lock_tallies
+from provisioner.server_log.tallies import (
+    LOCK_ORDERS,
+    lock_tallies,
+    tallies,
+    worst_lock_tallies,
+)
 from provisioner.sites.models import PerforceServer
 from tests.support.factories import PerforceServerFactory, UserFactory
 from tests.support.logs import logged, store
@@ -125,6 +132,42 @@ def test_locks_are_summed_by_table_and_by_command(
     assert (use["write_wait_ms"], use["origin"]) == (700, "people")
     assert "<code>db.have</code>" in page.text
     assert len(csv.getvalue().decode().splitlines()) == 3
+
+
+def test_those_that_are_looked_for_first_are_those_of_all(
+    server: PerforceServer, admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = ServerLog.objects.create(server=server, path="/log", is_followed=False)
+    now = clocks.database_now()
+    chance = random.Random(24)
+    text = "".join(
+        logged(
+            f"user{chance.randrange(9)}",
+            f"user-{chance.choice(('sync', 'edit'))}",
+            "{}ms+{}ms/{}ms+{}ms".format(*chance.choices((0, 0, 9, 40, 700), k=4)),
+            at=now - dt.timedelta(minutes=5 * (120 - number)),
+            lapse=chance.randrange(90),
+            pid=number,
+        )
+        for number in range(120)
+    )
+    store(log, text)
+
+    def found(most: int) -> list[list[Any]]:
+        asked: Any = {"period": period_of(), "most": most}
+        return [
+            *(
+                tallies(admin, by="user", order=n, **asked)
+                for n in ("wait_ms", "failed")
+            ),
+            *(lock_tallies(admin, order=order, **asked) for order in LOCK_ORDERS),
+        ]
+
+    looked_for = [found(most) for most in (1, 3, 50)]
+    monkeypatch.setattr(module_of_tallies, "_FEW", 0)
+    assert looked_for == [found(most) for most in (1, 3, 50)]
+    # The log tells of no single lock, so none is the longest.
+    assert {len(each) for each in looked_for[1]} == {0, 3}
 
 
 @pytest.mark.parametrize(
