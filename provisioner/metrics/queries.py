@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from django.conf import settings
@@ -205,46 +206,54 @@ def _of_perforce(now: dt.datetime) -> Iterator[Metric]:
 
 
 def _of_workspaces(now: dt.datetime) -> Iterator[Metric]:
-    there = Workspace.objects.there().order_by()
-    counted = there.values_list("site__name", "state").annotate(
-        number=Count("pk"), size=Coalesce(Sum("unique_bytes"), 0)
+    # All in one look at tens of thousands.
+    has_lease = Q(state__in=LEASED, is_pooled=False, expires_at__isnull=False)
+    within = {"1d": now + DAY, "7d": now + 7 * DAY}
+    rows = list(
+        Workspace.objects.there()
+        .order_by()
+        .values("site__name", "state")
+        .annotate(
+            number=Count("pk"),
+            size=Coalesce(Sum("unique_bytes"), 0),
+            pooled=Count("pk", filter=Q(is_pooled=True)),
+            leased=Count("pk", filter=has_lease),
+            **{
+                name: Count("pk", filter=has_lease & Q(expires_at__lt=end))
+                for name, end in within.items()
+            },
+        )
     )
-    rows = list(counted)
     yield _gauge(
         "workspaces",
         "Workspaces by state, members of warm pools and the trash included.",
         ("site", "state"),
-        (((site, state), number) for site, state, number, _ in rows),
+        (((row["site__name"], row["state"]), row["number"]) for row in rows),
     )
     yield _gauge(
         "workspaces_unique_bytes",
         "What only these clones hold, as last measured.",
         ("site", "state"),
-        (((site, state), size) for site, state, _, size in rows),
+        (((row["site__name"], row["state"]), row["size"]) for row in rows),
     )
-    ends = {
-        "1d": Count("pk", filter=Q(expires_at__lt=now + DAY)),
-        "7d": Count("pk", filter=Q(expires_at__lt=now + 7 * DAY)),
-    }
-    leased = there.filter(state__in=LEASED, is_pooled=False, expires_at__isnull=False)
+    ending = Counter[tuple[str, str]]()
+    for row in rows:
+        if row["leased"]:
+            ending.update({(row["site__name"], name): row[name] for name in within})
     yield _gauge(
         "leases_ending",
         "Workspaces whose lease ends within this time or has ended.",
         ("site", "within"),
-        (
-            ((site, within), number)
-            for site, *numbers in leased.values_list("site__name").annotate(**ends)
-            for within, number in zip(ends, numbers, strict=True)
-        ),
+        ending.items(),
     )
-    pooled = there.filter(is_pooled=True).values_list("site__name", "state")
     yield _gauge(
         "pool_members",
         "Members of warm pools by state.",
         ("site", "state"),
         (
-            ((site, state), number)
-            for site, state, number in pooled.annotate(Count("pk"))
+            ((row["site__name"], row["state"]), row["pooled"])
+            for row in rows
+            if row["pooled"]
         ),
     )
     pools = Pool.objects.order_by().values_list("site__name")
