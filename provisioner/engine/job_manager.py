@@ -431,17 +431,16 @@ class LastingJobManager(JobManager):
     ) -> None:
         """Listen as long as the worker runs, reconnecting whenever necessary."""
 
-        gathering: set[asyncio.Task[None]] = set()
+        gathered: asyncio.Queue[tuple[str, Any]] = asyncio.Queue(maxsize=1)
 
-        passed_on_at = 0.0
-
-        async def pass_on(channel: str, said: Any, *, after: float = 0.0) -> None:
-            nonlocal passed_on_at
-            if after > 0:
-                await asyncio.sleep(after)
-            gathering.clear()
-            self._calls, passed_on_at = self._calls + 1, time.monotonic()
+        async def pass_on(channel: str, said: Any) -> None:
+            self._calls += 1
             await on_notification(channel=channel, notification=said)
+
+        async def pass_on_gathered() -> None:
+            while True:
+                await pass_on(*await gathered.get())
+                await asyncio.sleep(GATHERED_FOR_SECONDS)
 
         async def count(*, channel: str, notification: Notification) -> None:
             said: dict[str, Any] = {**notification}
@@ -450,15 +449,20 @@ class LastingJobManager(JobManager):
                     self._heard_at = time.monotonic()
             elif said["type"] != JOB_INSERTED or not self._hears_of_others:
                 await pass_on(channel, said)
-            elif not gathering:
-                pause = passed_on_at + GATHERED_FOR_SECONDS - time.monotonic()
-                later = pass_on(channel, said, after=pause)
-                gathering.add(asyncio.create_task(later))
+            elif gathered.empty():
+                gathered.put_nowait((channel, said))
 
         listen = super().listen_for_jobs
 
         async def hear() -> None:
-            await listen(on_notification=count, queues=queues)
+            try:
+                async with asyncio.TaskGroup() as both:
+                    gathering = both.create_task(pass_on_gathered())
+                    await listen(on_notification=count, queues=queues)
+                    gathering.cancel()
+            except ExceptionGroup as errors:
+                first = errors.exceptions[0]
+                raise first from first.__cause__
 
         await self._insist(hear)
 

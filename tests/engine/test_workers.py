@@ -135,6 +135,54 @@ def test_a_call_during_a_workers_search_for_jobs_is_not_missed() -> None:
     assert connector.questions == 2
 
 
+class CalledForOthers(InMemoryConnector):
+    """Calls for jobs of other pools until it is enough."""
+
+    def __init__(self, *, enough: Callable[[], bool]) -> None:
+        super().__init__()
+        self.enough = enough
+        self.calls = 0
+
+    async def listen_notify(self, on_notification: Any, channels: object) -> None:
+        ends = time.monotonic() + SAID_WITHIN_SECONDS
+        while not self.enough() and time.monotonic() < ends:
+            self.calls += 1
+            await on_notification(channel="jobs", payload='{"type": "job_inserted"}')
+            await asyncio.sleep(0)
+
+
+def listened(on_notification: Any, *, enough: Callable[[], bool]) -> int:
+    """Listen as a pool that hears of all jobs and runs few; return the calls."""
+    connector = CalledForOthers(enough=enough)
+    pool = Pool(queues=None, slots=1, own=OWN_SLOTS[0])
+    manager = LastingJobManager(connector, pool=pool)
+    asyncio.run(manager.listen_for_jobs(on_notification=on_notification))
+    return connector.calls
+
+
+def test_calls_for_jobs_of_other_pools_are_gathered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(job_manager, "GATHERED_FOR_SECONDS", 0.1)
+    heard: list[dict[str, object]] = []
+
+    async def hear(**said: object) -> None:
+        heard.append(said)
+
+    calls = listened(hear, enough=lambda: len(heard) == 2)
+
+    assert len(heard) == 2
+    assert calls > 2
+
+
+def test_an_error_while_calls_are_gathered_ends_the_listener() -> None:
+    async def break_down(**said: object) -> None:
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        listened(break_down, enough=lambda: False)
+
+
 def slots_for(
     queues: list[str] | None, *, slots: int = 16, commands: int = 4, bisections: int = 2
 ) -> list[Pool]:
