@@ -1,4 +1,4 @@
-"""Secrets of a running installation: in no list of processes, log, page or row.
+"""Secrets of a running installation: in no list of processes, log, trace, page or row.
 
 Real web and worker processes get marked secrets, sign people in, fail in steps and with
 errors of their own. Then everything that they left is searched for the marks.
@@ -35,6 +35,7 @@ from provisioner.identities.models import Identity
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.broker import ticket_at
 from tests.support.lab import BUILD, DEPOT, Lab, fill, running_lab
+from tests.support.otlp_receiver import OtlpReceiver, otlp_receiver
 from tests.support.ports import free_ports
 
 pytestmark = [
@@ -46,12 +47,14 @@ pytestmark = [
 SETTLED_WITHIN_SECONDS = 180.0
 # Each is found by this word, and by its own.
 MARK = "Marked"
+OF_COLLECTOR = f"{MARK}-of-the-collector"
 OURS = {
     "ONTAP_PASSWORD": f"{MARK}-of-ONTAP",
     "P4PASSWD": f"{MARK}-of-Perforce",
     "SECRET_KEY": f"{MARK}-key-{'0123456789' * 5}",
     "OIDC_CLIENT_SECRET": f"{MARK}-of-OIDC",
     "LDAP_BIND_PASSWORD": f"{MARK}-of-LDAP",
+    "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{OF_COLLECTOR}",
     "EMAIL_URL": f"smtp://cloneyard:{MARK}-of-mail@127.0.0.1:9",
 }
 OF_DATABASE = f"{MARK}-of-the-database"
@@ -107,6 +110,7 @@ class Installation:
     web: Child
     worker: Child
     logs: Path
+    collector: OtlpReceiver
     browser: requests.Session = field(default_factory=requests.Session)
     pages: list[str] = field(default_factory=list)
 
@@ -152,7 +156,7 @@ def installation(
     settings.SITE_SECRET = lambda name, *, key: OURS[name]
     port, health_port = free_ports(2)
     logs = tmp_path / "logs"
-    with run_server_in_thread() as provider:
+    with run_server_in_thread() as provider, otlp_receiver() as collector:
         environment = {
             **OURS,
             "DATABASE_URL": _database_url(),
@@ -168,6 +172,7 @@ def installation(
             "LOG_DIR": str(logs),
             "VAR_DIR": str(tmp_path / "var"),
             "WEB_CONCURRENCY": "1",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint,
             # What is meant for readers says most.
             "LOG_FORMAT": "console",
             "LOG_LEVEL": "DEBUG",
@@ -178,7 +183,9 @@ def installation(
             "worker", manage("worker"), log_dir=tmp_path, environment=environment
         )
         try:
-            made = Installation(f"http://127.0.0.1:{port}", web, worker, logs)
+            made = Installation(
+                f"http://127.0.0.1:{port}", web, worker, logs, collector
+            )
             _wait_for(lambda: _answers(f"http://127.0.0.1:{health_port}/healthz"), web)
             yield made
         finally:
@@ -186,7 +193,7 @@ def installation(
             worker.stop()
 
 
-def test_no_secret_is_in_a_list_of_processes_a_log_a_page_or_a_row(
+def test_no_secret_is_in_a_list_of_processes_a_log_a_trace_a_page_or_a_row(
     installation: Installation, lab: Lab, lab_site: Site, admin: User
 ) -> None:
     lines = CommandLines()
@@ -199,6 +206,7 @@ def test_no_secret_is_in_a_list_of_processes_a_log_a_page_or_a_row(
         installation.worker.stop()
 
     secrets = _spellings({*OURS.values(), OF_DATABASE, OF_ERIN, TYPED, *given.values()})
+    secrets.add(OF_COLLECTOR)
     # It looked where it should, or the rest would prove nothing.
     assert any(b"0.123456" in line for line in lines.seen)
     said = installation.web.log_path.read_text(errors="replace")
@@ -206,6 +214,7 @@ def test_no_secret_is_in_a_list_of_processes_a_log_a_page_or_a_row(
     assert "UndefinedTable" in said
     steps = "".join(path.read_text() for path in installation.logs.rglob("*.log"))
     assert "PATH=" in steps
+    _is_all_traced(installation.collector)
     places = {
         "the list of processes": "\n".join(map(repr, sorted(lines.seen))),
         "what the web server printed": said,
@@ -213,6 +222,7 @@ def test_no_secret_is_in_a_list_of_processes_a_log_a_page_or_a_row(
             errors="replace"
         ),
         "the logs of steps": steps,
+        "traces": b"".join(installation.collector.raw).decode(errors="replace"),
         "pages and answers": "\n".join(installation.pages),
         "the database": _everything_in_the_database(),
     }
@@ -226,6 +236,18 @@ def test_no_secret_is_in_a_list_of_processes_a_log_a_page_or_a_row(
     # The address of a webhook is its owner's to see, and is nowhere else.
     for where in set(places) - {"pages and answers", "the database"}:
         assert OF_HOOK not in places[where], where
+
+
+def _is_all_traced(collector: OtlpReceiver) -> None:
+    """Ensure that traces have what was asked with secrets, and what failed."""
+    failed = {span.name for span in collector.spans if span.has_failed}
+    assert {
+        *("POST /login/", "POST /api/v1/tokens", "POST /api/v1/tokens/perforce"),
+        *("POST /storage/volumes", "GET /webhooks/"),
+    } <= failed, failed
+    names = {span.name for span in collector.spans}
+    assert any(name.startswith("step ") for name in failed)
+    assert {"p4 login", "GET /single-sign-on/callback/", "deliver webhook"} <= names
 
 
 def _sign_in_in_every_way(
