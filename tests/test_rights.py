@@ -452,6 +452,7 @@ API: dict[str, dict[str, str]] = {
     "configuration-list": {"get": ADMINISTER},
     "storage-advice-list": {"get": ADMINISTER},
     "support-matrix-list": {"get": ADMINISTER},
+    "worker-list": {"get": ADMINISTER},
     "server-load-list": {"get": ADMINISTER},
     "server-lock-wait-list": {"get": ADMINISTER},
     "server-lock-list": {"get": ADMINISTER},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from provisioner.drift.queries import open_findings_number
 from provisioner.drills.queries import drills_in_trouble
 from provisioner.engine.failovers import standby_trouble
 from provisioner.engine.models import SlotBudget
+from provisioner.engine.releases import side_by_side
 from provisioner.engine.workers import AliveWorker
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.tallies import Tallies
@@ -47,7 +48,7 @@ def troubles(
     *,
     sites: Iterable[SiteLimits],
     tallies: Tallies,
-    workers: Iterable[AliveWorker],
+    workers: Sequence[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
     """Return the current problems, except missing workers. Eight queries, and one
@@ -56,6 +57,7 @@ def troubles(
         *_of_standby(),
         *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),
+        *_of_releases(workers),
         *(_paused(row) for row in _paused_servers()),
         *(_not_measured(site) for site in sites if site.is_stale),
         *_failed(tallies),
@@ -147,6 +149,11 @@ def _mails() -> list[Trouble]:
 
 def _of_worker(worker: AliveWorker) -> Trouble:
     return Trouble(sentence=f"{worker.host}: {worker.clock_trouble}", level=Level.ERROR)
+
+
+def _of_releases(workers: Sequence[AliveWorker]) -> list[Trouble]:
+    sentence = side_by_side(workers)
+    return [Trouble(sentence=sentence)] if sentence else []
 
 
 def _paused_servers() -> Iterable[SlotBudget]:

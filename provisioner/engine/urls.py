@@ -7,6 +7,7 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.engine import views
 from provisioner.engine.api.operations import OperationViewSet
+from provisioner.engine.api.workers import WorkerViewSet
 from provisioner.engine.lists import OPERATIONS
 from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, register
@@ -44,4 +45,7 @@ urlpatterns: list[URLPattern] = [
     ),
 ]
 
-api_routes = [Route("v1/operations", OperationViewSet, "operation")]
+api_routes = [
+    Route("v1/operations", OperationViewSet, "operation"),
+    Route("v1/workers", WorkerViewSet, "worker"),
+]

@@ -18,6 +18,7 @@ from procrastinate.contrib.django.utils import connector_params
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
+from provisioner import __version__
 from provisioner.engine.models import WorkerQueues
 from provisioner.engine.queues import OWN_SLOTS, own_slots_of
 from provisioner.engine.worker_pools import Pool
@@ -79,6 +80,7 @@ def tell_queues(worker_id: int, *, pool: Pool) -> None:
             "own": pool.own,
             "host": socket.gethostname(),
             "process_id": os.getpid(),
+            "release": __version__,
             "kernel": kernel_release(),
             "nfs_uses": to_json(nfs_uses()),
         },
@@ -103,7 +105,7 @@ class AliveWorker:
 
     `own` are the OWN_SLOTS that it has: even one whose queues are None may lack some.
     `clock_trouble` says what is wrong with its clock; then it serves nothing. `kernel`
-    and `nfs_uses` are what its host had when it started.
+    and `nfs_uses` are what its host had when it started. `release` is its own.
     """
 
     host: str
@@ -112,6 +114,7 @@ class AliveWorker:
     started_at: dt.datetime
     heard_at: dt.datetime
     own: tuple[str, ...] = OWN_SLOTS
+    release: str = __version__
     clock_ahead_seconds: float = 0.0
     kernel: str = ""
     nfs_uses: tuple[NfsUse, ...] = ()
@@ -169,6 +172,7 @@ def _as_one(pools: list[Any]) -> AliveWorker:
         started_at=min(pool.started_at for pool in pools),
         heard_at=min(pool.heard_at for pool in pools),
         own=tuple(pool.own for pool in pools if pool.own),
+        release=pools[0].release,
         clock_ahead_seconds=max((p.clock_ahead_seconds for p in pools), key=abs),
         kernel=pools[0].kernel,
         nfs_uses=tuple(from_json(NfsUse, each) for each in pools[0].nfs_uses),

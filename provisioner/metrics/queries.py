@@ -167,6 +167,13 @@ def _of_queues(now: dt.datetime) -> Iterator[Metric]:
         ("queue",),
         (((queue.name,), float(queue.lacks_worker)) for queue in found),
     )
+    releases = Counter(worker.release for worker in workers)
+    yield _gauge(
+        "worker_releases",
+        "Workers that sent a heartbeat lately, by their release.",
+        ("release",),
+        (((release,), float(number)) for release, number in releases.items()),
+    )
     yield _gauge(
         "workers",
         "Workers that sent a heartbeat lately. One whose clock is off takes no jobs.",

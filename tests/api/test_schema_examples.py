@@ -83,6 +83,7 @@ SHOWN_FIRST = {
     "server_volumes_list": {"200"},
     "storage_advice_list": {"200"},
     "support_matrix_list": {"200"},
+    "workers_list": {"200"},
     "server_volumes_create": {"request", "200", "400"},
     "webhooks_list": {"200"},
     "webhooks_create": {"request", "201"},

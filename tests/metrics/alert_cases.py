@@ -54,6 +54,14 @@ CASES = (
         10,
     ),
     Case(
+        "CloneyardReleasesAreMixed",
+        ('cloneyard_worker_releases{release="1.1"}',),
+        "1",
+        "0",
+        180,
+        beside=(('cloneyard_worker_releases{release="1.0"}', "3"),),
+    ),
+    Case(
         "CloneyardIsSlow",
         ('cloneyard_request_to_ready_seconds{quantile="0.95"}',),
         "121",

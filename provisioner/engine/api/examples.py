@@ -73,3 +73,17 @@ PROVISIONING = operation(
 )
 GET = [answer("Waits for a slot", PROVISIONING)]
 LIST = [answer("Of a workspace", PROVISIONING)]
+WORKERS = [
+    answer(
+        "During an upgrade",
+        {
+            "host": "build-1",
+            "process_id": 4711,
+            "release": "1.4.0",
+            "queues": ["storage", "perforce", "sweeps", "deliveries"],
+            "clock_trouble": "",
+            "started_at": "2026-08-17T09:00:00Z",
+            "heard_at": "2026-08-17T09:30:00Z",
+        },
+    )
+]

@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ('own', models.CharField(blank=True, default='', max_length=100)),
                 ('host', models.CharField(max_length=255)),
                 ('process_id', models.PositiveIntegerField()),
+                ('release', models.CharField(blank=True, default='', max_length=40)),
                 ('kernel', models.CharField(blank=True, default='', max_length=255)),
                 ('nfs_uses', models.JSONField(default=list)),
                 ('clock_ahead_seconds', models.FloatField(default=0.0)),

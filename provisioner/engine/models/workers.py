@@ -15,7 +15,8 @@ class WorkerQueues(models.Model):
     `clock_ahead_seconds` is 0 if its clock is right, negative if it is behind.
     Procrastinate's row `worker_id` has its last heartbeat. `own` is the prefix of its
     queues, "" for the common slots; `queues` is None for all queues that fit. `kernel`
-    and `nfs_uses` are those of its host: what `uname -r` says, and NfsUse.
+    and `nfs_uses` are those of its host: what `uname -r` says, and NfsUse. `release` is
+    its own.
     """
 
     worker_id = models.BigIntegerField(unique=True)
@@ -23,6 +24,7 @@ class WorkerQueues(models.Model):
     own = models.CharField(max_length=100, default="", blank=True)
     host = models.CharField(max_length=255)
     process_id = models.PositiveIntegerField()
+    release = models.CharField(max_length=40, default="", blank=True)
     kernel = models.CharField(max_length=255, default="", blank=True)
     nfs_uses = EvidenceField(default=list)
     clock_ahead_seconds = models.FloatField(default=0.0)
