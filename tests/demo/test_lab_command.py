@@ -7,12 +7,17 @@ import shutil
 import signal
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import requests
+from django.db import connection
 
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
 from provisioner.demo.processes import (
     Child,
     ProcessFailed,
@@ -20,12 +25,14 @@ from provisioner.demo.processes import (
     manage,
     started_anew,
 )
+from provisioner.sites.models import Site
 from tests.support.forkserver import warm
 from tests.support.processes import wait_until_ended
 
 pytestmark = pytest.mark.integration
 
 StartLab = Callable[..., Child]
+CONNECTED_WITHIN_SECONDS = 180.0
 
 
 @pytest.fixture
@@ -50,7 +57,13 @@ def start() -> Iterator[StartLab]:
         yield lambda root, *arguments: run_lab(root, arguments, by=programs)
 
 
-def run_lab(root: Path, arguments: tuple[str, ...], *, by: Starter) -> Child:
+def run_lab(
+    root: Path,
+    arguments: tuple[str, ...],
+    *,
+    by: Starter,
+    environment: Mapping[str, str] | None = None,
+) -> Child:
     return Child(
         "lab",
         manage(
@@ -58,7 +71,8 @@ def run_lab(root: Path, arguments: tuple[str, ...], *, by: Starter) -> Child:
             *("--ontap-port=0", "--perforce-port=0", *arguments),
         ),
         log_dir=root,
-        reads_output=True,
+        reads_output=environment is None,
+        environment=environment,
         start=by,
     )
 
@@ -233,3 +247,71 @@ def test_servers_take_the_next_port_where_one_is_taken(
     assert len(set(ports)) == 4
     assert all(port < each <= port + 100 for each in ports)
     assert f"ONTAP: port {port} is taken, using {ports[0]}." in labs[0].last_lines()
+
+
+PASSWORDS = {"ONTAP_PASSWORD": "of the lab's ONTAP", "P4PASSWD": "of-its-Perforce"}
+
+
+def connecting(root: Path, **settings: str) -> Child:
+    """Connect it to the installation of this test."""
+    named = connection.settings_dict
+    host = quote(str(named["HOST"]), safe="")
+    environment = {
+        "DATABASE_URL": f"postgres://{named['USER']}@/{named['NAME']}?host={host}",
+        "VAR_DIR": str(root / "var"),
+        **settings,
+    }
+    return run_lab(root, ("--connect",), by=started_anew, environment=environment)
+
+
+def wait_for(lab: Child, sentence: str) -> None:
+    ends = time.monotonic() + CONNECTED_WITHIN_SECONDS
+    while sentence not in lab.log_path.read_text():
+        assert lab.is_running, lab.last_lines()
+        assert time.monotonic() < ends, lab.last_lines()
+        time.sleep(0.1)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.timeout(400)
+def test_it_becomes_the_first_site_once_there_is_an_administrator(
+    root: Path, jobs_emptied: None
+) -> None:
+    lab = connecting(root, **PASSWORDS)
+    try:
+        wait_for(lab, "Waiting for an administrator: cloneyard-server createsuperuser")
+        assert not Site.objects.exists()
+        erin: User = User.objects.create_superuser("erin", password="x")
+        wait_for(lab, "It is built as soon as a worker serves host.demo.")
+    finally:
+        lab.stop()
+
+    erin.refresh_from_db()
+    assert erin.uid is not None
+    assert f"erin owns files as uid {erin.uid}" in lab.log_path.read_text()
+    [site], [template] = Site.objects.all(), Template.objects.all()
+    assert (site.name, template.name, template.site) == ("demo", "django-db", site)
+    [build] = template.operations.all()
+    assert build.requested_by == erin
+    assert not any(each in lab.log_path.read_text() for each in PASSWORDS.values())
+
+    again = connecting(root, **PASSWORDS)
+    try:
+        wait_for(again, "The site demo is connected, with the template django-db.")
+    finally:
+        again.stop()
+    assert [*Site.objects.all()] == [site]
+    assert template.operations.get() == build
+
+
+@pytest.mark.parametrize("missing", PASSWORDS)
+@pytest.mark.django_db
+def test_without_a_password_for_all_it_connects_to_nothing(
+    missing: str, root: Path
+) -> None:
+    lab = connecting(root, **{**PASSWORDS, missing: ""})
+
+    assert lab.process.wait(60) != 0
+
+    assert "Set ONTAP_PASSWORD and P4PASSWD first" in lab.last_lines()
+    assert not (root / "lab" / "perforce").exists()
