@@ -5,4 +5,7 @@ tests/shipping/availability/test_rolling_upgrade.py runs it beside the release b
 
 from __future__ import annotations
 
+from provisioner import __version__
+
 STEP, SWEEP = "newer", "sweep_newer"
+RELEASE = f"{__version__}+newer"

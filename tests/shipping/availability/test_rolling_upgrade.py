@@ -1,12 +1,15 @@
 """A release beside the one before it, on one database, while workspaces are made.
 
-The release before is the newest tag `v*` that HEAD comes after. Until there is one, it
-is HEAD, in a checkout of its own. The newer one is this checkout with what
-`tests.newer_release` adds to it. Both have the dependencies that are installed here.
+The release before is checked out from the newest tag `v*` that HEAD comes after. Until
+there is one, HEAD is released in a clone, as 0.0.1, and tagged there. The newer one is
+this checkout with what `tests.newer_release` adds to it: a migration that changes
+tables of the one before, a task and a step. Both have the dependencies that are
+installed here.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,9 +26,10 @@ from psycopg import sql
 from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child, Starter
 from provisioner.engine.models import Step
+from provisioner.engine.workers import alive_workers
 from provisioner.workspaces.models import Workspace
 from tests.chaos.people import Person
-from tests.newer_release import STEP, SWEEP
+from tests.newer_release import RELEASE, STEP, SWEEP
 from tests.shipping.availability.fleet import (
     READY_WITHIN_SECONDS,
     ROOT,
@@ -47,27 +51,50 @@ pytestmark = [
 ]
 
 MIGRATE = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+VERSION = "provisioner/__init__.py"
+ASSIGNED = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
 LACKS = "The database is of an older release: it lacks newer_release.0001_initial."
 
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout of the release before."""
-    directory = tmp_path_factory.mktemp("before")
-    tags = git("tag", "--list", "v*", "--merged", "HEAD", "--no-contains", "HEAD")
-    newest = git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^").strip()
-    commit = newest if tags else "HEAD"
-    archive = directory.with_suffix(".tar")
-    git("archive", "--output", str(archive), commit)
-    subprocess.run(["tar", "-xf", archive, "-C", directory], check=True)
-    return directory
+    """The release before, in a clone: what its tag has."""
+    clone = tmp_path_factory.mktemp("before")
+    git("clone", "--quiet", "--shared", str(ROOT), str(clone), at=ROOT)
+    tags = git(
+        *("tag", "--list", "v*", "--sort=-version:refname"),
+        *("--merged", "HEAD", "--no-contains", "HEAD"),
+        at=clone,
+    ).split()
+    git("checkout", "--quiet", tags[0] if tags else release(clone), at=clone)
+    return clone
 
 
-def git(*arguments: str) -> str:
-    ran = subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return ran.stdout
+def release(clone: Path) -> str:
+    """Release a clone's HEAD under a number of its own; return the tag."""
+    its = clone / VERSION
+    its.write_text(ASSIGNED.sub('__version__ = "0.0.1"', its.read_text()))
+    who = ("-c", "user.name=Test", "-c", "user.email=test@example.com")
+    git(*who, "commit", "--quiet", "--all", "--message", "Release 0.0.1", at=clone)
+    git("tag", "v0.0.1", at=clone)
+    git("checkout", "--quiet", "HEAD^", at=clone)
+    return "v0.0.1"
+
+
+def version_of(checkout: Path) -> str:
+    [version] = ASSIGNED.findall((checkout / VERSION).read_text())
+    return str(version)
+
+
+def git(*arguments: str, at: Path) -> str:
+    """Run git; hooks and settings of who runs the tests stay out."""
+    return subprocess.run(
+        ["git", "-c", "core.hooksPath=/dev/null", *arguments],
+        cwd=at,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
 
 @pytest.fixture
@@ -149,6 +176,8 @@ def test_two_releases_run_side_by_side_while_workspaces_are_made(
         wait_for(lambda: has_said(worker_before, "job_left_to_others"))
 
         worker_newer = made.start_worker("worker-newer", start=start)
+        with looking_at(url):
+            wait_for(lambda: releases() == {version_of(before), RELEASE})
         for release in ("before", "newer", "before", "newer"):
             requests.ask(release, made.ports[f"web-{release}"])
         with looking_at(url):
@@ -180,6 +209,11 @@ def migrate_twice(made: Fleet, start: Starter) -> None:
 
 def has_said(child: Child, event: str) -> bool:
     return f'"event": "{event}"' in child.log_path.read_text()
+
+
+def releases() -> set[str]:
+    """Return what workers say of themselves."""
+    return {worker.release for worker in alive_workers()}
 
 
 def wait_until_ready() -> None:
