@@ -24,8 +24,9 @@ from provisioner.limits.queries import limits_of_sites
 from provisioner.limits.tallies import Tallies
 from provisioner.mirrors.models import Mirror
 from provisioner.pools.models import Pool
+from provisioner.probes.queries import last_runs
 from provisioner.sandboxes.models import HOST_NOT_ASKED, Sandbox
-from provisioner.sites.models import AggregateSpace, SiteCapacity
+from provisioner.sites.models import AggregateSpace, PerforceServer, SiteCapacity
 from provisioner.storage.models import FillingVolume
 from provisioner.workspaces.models import LEASED, Workspace
 from provisioner.workspaces.ready_times import outcomes_since, waits_between
@@ -209,6 +210,24 @@ def _of_perforce(now: dt.datetime) -> Iterator[Metric]:
         "1 if an administrator has paused the Perforce server.",
         ("server",),
         (((name,), 1) for (name,) in paused.filter(paused_at__isnull=False)),
+    )
+    servers = {each.pk: each for each in PerforceServer.objects.all()}
+    rounds = {servers[pk].name: run for pk, run in last_runs(servers.values()).items()}
+    yield _gauge(
+        "probe_seconds",
+        "How long the last round of the server's probe took. Without one, no sample.",
+        ("server",),
+        (
+            ((server,), run.lapse_seconds)
+            for server, run in rounds.items()
+            if run.lapse_seconds is not None
+        ),
+    )
+    yield _gauge(
+        "probe_failing",
+        "1 if the last round of the probe had an error, or there was none.",
+        ("server",),
+        (((name,), run.lapse_seconds is None) for name, run in rounds.items()),
     )
 
 

@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_pla
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.engine.models import Operation
+from provisioner.probes.models import ProbeRun
 from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import SandboxFactory, TemplateFactory
@@ -136,6 +137,23 @@ def test_a_paused_server_is_told(admin: User, ready: Workspace) -> None:
     assert value(samples(scrape(admin)), "perforce_paused", server=server.name) is None
     perforce_server_pause(by=admin, server=server, reason="A checkpoint.")
     assert value(samples(scrape(admin)), "perforce_paused", server=server.name) == 1
+
+
+def test_the_last_round_of_a_probe_is_told(admin: User, ready: Workspace) -> None:
+    server = ready.site.perforce_server
+    now = timezone.now()
+    earlier = now - dt.timedelta(minutes=30)
+    ProbeRun.objects.create(server=server, at=earlier, gap="Paused.")
+    lately = now - dt.timedelta(minutes=15)
+    ProbeRun.objects.create(server=server, at=lately, lapse_seconds=2.5, change=7)
+    found = samples(scrape(admin))
+    assert value(found, "probe_seconds", server=server.name) == 2.5
+    assert value(found, "probe_failing", server=server.name) == 0
+
+    ProbeRun.objects.create(server=server, at=now, gap="No host worker is running.")
+    found = samples(scrape(admin))
+    assert value(found, "probe_seconds", server=server.name) is None
+    assert value(found, "probe_failing", server=server.name) == 1
 
 
 def test_older_scrapers_get_plain_text(admin: User, ready: Workspace) -> None:
