@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import django
-from django.conf import settings
 from django.db import DatabaseError, connection
 
 from provisioner.accounts.models import User
@@ -28,10 +27,11 @@ BYTECODE = "*.pyc\n__pycache__\n"
 Say = Callable[[str], None]
 
 
-def connect(lab: dict[str, Any], *, by: User, say: Say) -> Template:
+def connect(lab: dict[str, Any], *, by: User, root: Path, say: Say) -> Template:
     """Ensure a site for the lab, with a template of a small tree, and its first build.
 
     by: who enters it. Without a uid they get one, since they are to own workspaces.
+    root: the lab's, which is all that it shares with host workers in containers.
     """
     if by.uid is None:
         by.uid, by.gid = FIRST_UID, seed.GID
@@ -39,8 +39,8 @@ def connect(lab: dict[str, Any], *, by: User, say: Say) -> Template:
         say(f"{by.username} owns files as uid {by.uid}, since there was none.")
     source = Path(django.__file__).parent / "db"
     name = f"django-{source.name}"
-    fill_depot(lab["perforce"], source=source, name=name, user=by.perforce_name)
-    site = seed.ensure_site(lab=lab, by=by)
+    fill_depot(lab["perforce"], source, name=name, user=by.perforce_name, root=root)
+    site = seed.ensure_site(lab=lab, by=by, rescue_root=root / "rescue")
     template = seed.ensure_template(
         by=by,
         site=site,
@@ -56,9 +56,11 @@ def connect(lab: dict[str, Any], *, by: User, say: Say) -> Template:
     return template
 
 
-def fill_depot(perforce: dict[str, Any], *, source: Path, name: str, user: str) -> None:
+def fill_depot(
+    perforce: dict[str, Any], source: Path, *, name: str, user: str, root: Path
+) -> None:
     """Submit a tree, and make the Perforce user who is to read it."""
-    scratch = settings.VAR_DIR / "lab" / "import"
+    scratch = root / "import"
     scratch.mkdir(parents=True, exist_ok=True)
     account = depot.DepotAccount(
         port=perforce["port"], user=perforce["user"], password=perforce["password"]

@@ -113,12 +113,14 @@ def ensure_site(
     title: str = "Demo lab",
     server: PerforceServer | None = None,
     by: User | None = None,
+    rescue_root: Path | None = None,
 ) -> Site:
     """Ensure the lab's site, at its current ports; `server` is not the usual one.
 
-    by: who enters it, of the demo's people where nobody is named.
+    by: who enters it, of the demo's people where nobody is named. rescue_root: below
+    VAR_DIR where none is given.
     """
-    rescue_root = Path(settings.VAR_DIR) / "rescue"
+    rescue_root = rescue_root or Path(settings.VAR_DIR) / "rescue"
     rescue_root.mkdir(mode=0o755, exist_ok=True)
     ontap = lab["ontap"]
     if server is None:

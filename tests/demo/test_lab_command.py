@@ -291,6 +291,9 @@ def test_it_becomes_the_first_site_once_there_is_an_administrator(
     assert f"erin owns files as uid {erin.uid}" in lab.log_path.read_text()
     [site], [template] = Site.objects.all(), Template.objects.all()
     assert (site.name, template.name, template.site) == ("demo", "django-db", site)
+    # In a container only the lab's own directory can be written.
+    assert site.rescue_root == str(root / "lab" / "rescue")
+    assert not (root / "var" / "rescue").exists()
     [build] = template.operations.all()
     assert build.requested_by == erin
     assert not any(each in lab.log_path.read_text() for each in PASSWORDS.values())

@@ -116,7 +116,7 @@ class Command(BaseCommand):
         try:
             said = self.start(children, root=root, options=options)
             if options["connect"]:
-                self._connect(said, is_stopped=stopped.is_set)
+                self._connect(said, root=root, is_stopped=stopped.is_set)
             else:
                 self.stdout.write(json.dumps(said))
             self.stdout.flush()
@@ -134,7 +134,11 @@ class Command(BaseCommand):
                 child.stop()
 
     def _connect(
-        self, said: dict[str, dict[str, Any]], *, is_stopped: Callable[[], bool]
+        self,
+        said: dict[str, dict[str, Any]],
+        *,
+        root: Path,
+        is_stopped: Callable[[], bool],
     ) -> None:
         """Enter the lab as a site. It has passwords, so its lines are not printed."""
 
@@ -145,7 +149,7 @@ class Command(BaseCommand):
         by = wait_for_administrator(is_stopped=is_stopped, say=say)
         if by is not None:
             try:
-                connect(said, by=by, say=say)
+                connect(said, by=by, root=root, say=say)
             except ActionRefused as refusal:
                 raise CommandError(str(refusal)) from refusal
 
