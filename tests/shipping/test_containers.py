@@ -1,4 +1,4 @@
-"""The image and compose.yaml, as far as they can be read without a daemon."""
+"""The image and compose.yaml, read: no daemon is here, and no registry of images."""
 
 from __future__ import annotations
 
