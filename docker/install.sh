@@ -117,23 +117,35 @@ getent passwd cloneyard >/dev/null || {
 
 # --- the program
 
-wanted=$(cat "$wheel" "$lock" | sha256sum | cut -d' ' -f1)
-if [ "$(cat "$mark" 2>/dev/null)" != "$wanted" ]; then
-  mkdir -p "$prefix"
-  : >"$mark" # what follows may fail in its middle: the next run does it again
-  "$python" -m venv "$prefix"
-  index=${links:+--no-index --find-links $links}
-  pip="$prefix/bin/pip --quiet --disable-pip-version-check install $index"
-  $pip --require-hashes -r "$lock" || fail "the packages of requirements.lock could not be installed; run this again"
-  $pip --no-deps --force-reinstall "$wheel" || fail "the wheel could not be installed; run this again"
-  echo "$wanted" >"$mark"
+# Each release has a directory of its own, and `bin` leads to one: nothing changes until
+# the new one is whole, and what runs keeps its files. The one before it is kept.
+wanted=$(cat "$wheel" "$lock" | sha256sum | cut -c1-16)
+release=$prefix/releases/$wanted
+before=$(readlink "$prefix/bin" || true)
+if [ "$before" != "releases/$wanted/bin" ]; then
+  mkdir -p "$prefix/releases"
+  : >"$mark"
+  if [ ! -e "$release/whole" ]; then
+    rm -rf "$release"
+    "$python" -m venv "$release"
+    index=${links:+--no-index --find-links $links}
+    pip="$release/bin/pip --quiet --disable-pip-version-check install $index"
+    $pip --require-hashes -r "$lock" || fail "the packages of requirements.lock could not be installed; nothing is changed, run this again"
+    $pip --no-deps "$wheel" || fail "the wheel could not be installed; nothing is changed, run this again"
+    : >"$release/whole"
+  fi
+  ln -sfn "releases/$wanted/bin" "$prefix/bin.new"
+  mv -T "$prefix/bin.new" "$prefix/bin"
+  for other in "$prefix"/releases/*; do
+    case $other/bin in "$release/bin" | "$prefix/$before") ;; *) rm -rf "$other" ;; esac
+  done
   say "Installed $(basename "$wheel") in $prefix."
 fi
 
 # --- settings
 
 if [ ! -e "$settings" ]; then
-  key=$("$prefix/bin/python" -c 'import secrets; print(secrets.token_urlsafe(50))')
+  key=$("$release/bin/python" -c 'import secrets; print(secrets.token_urlsafe(50))')
   new=$(umask 077; mktemp /etc/cloneyard/.environment.XXXXXX)
   cat >"$new" <<END
 # Settings, one NAME=value a line: docs/configuration.md. Read by the units of systemd

@@ -15,7 +15,13 @@ from provisioner.accounts.tokens import token_create
 from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child, manage
 from provisioner.workspaces.models import Workspace
-from tests.support.documents import Block, Reader, blocks_of, reading
+from tests.support.documents import (
+    ON_A_HOST_OF_ITS_OWN,
+    Block,
+    Reader,
+    blocks_of,
+    reading,
+)
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
 
@@ -24,8 +30,6 @@ COMMANDS = {"sh", "bash", "shell", "console"}
 NOT_RUN = "not-run:"
 WITHIN_SECONDS = 120
 SERVER = "https://cloneyard.example.com"
-# An installation from nothing takes an empty host, and has a test that makes one.
-ON_A_HOST_OF_ITS_OWN = {"docs/install.md", "docs/backup.md"}
 RUN_HERE = {"README.md", "docs/api.md", "docs/cli.md", "docs/work.md"}
 
 
@@ -54,12 +58,18 @@ def test_every_block_says_what_it_is() -> None:
 
 def test_every_block_of_commands_is_run_or_says_why_not() -> None:
     left = {name_of(page) for page in pages() if to_run(page)}
-    assert left - ON_A_HOST_OF_ITS_OWN == RUN_HERE
+    assert left == RUN_HERE | set(ON_A_HOST_OF_ITS_OWN)
     for page in pages():
         for block in commands_in(page):
             if NOT_RUN in block.words:
                 reason = block.words[block.words.index(NOT_RUN) + 1 :]
                 assert len(reason) >= 3, f"{name_of(page)}:{block.line}"
+
+
+@pytest.mark.parametrize("page", ON_A_HOST_OF_ITS_OWN)
+def test_no_section_with_commands_is_left_out_of_the_installation(page: str) -> None:
+    found = {block.section for block in to_run(ROOT / page)}
+    assert found == set(ON_A_HOST_OF_ITS_OWN[page])
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
-"""docs/install.md, from an empty host to a first workspace: each command is run."""
+"""docs/install.md, from an empty host to a first workspace, and to the next release."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from tests.support.documents import blocks_of, reading
+from provisioner import __version__
+from tests.support.documents import ON_A_HOST_OF_ITS_OWN, blocks_of, reading
 from tests.support.hosts import Host, database_server, empty_host
 
 pytestmark = pytest.mark.integration
@@ -18,6 +21,24 @@ pytestmark = pytest.mark.integration
 PAGE: Path = settings.BASE_DIR / "docs/install.md"
 BACKUP: Path = settings.BASE_DIR / "docs/backup.md"
 WITHIN_SECONDS = 240
+NEWER = "9.9.9"
+MIGRATION = """
+from django.db import migrations
+
+class Migration(migrations.Migration):
+    dependencies = [("engine", "0001_initial")]
+    operations = [migrations.RunSQL("CREATE TABLE of_the_next_release (n integer)")]
+"""
+ASK_FOR_RELEASES = """
+from provisioner.engine.workers import alive_workers
+print(*(worker.release for worker in alive_workers()))
+"""
+ASK_FOR_WORKSPACES = """
+from provisioner.workspaces.models import Workspace
+print(*Workspace.objects.values_list("template__name", "state"))
+"""
+PROGRAM = "/opt/cloneyard/bin"
+ELSEWHERE = "/srv/programs/cloneyard"
 PASSWORD = "a-password-of-a-test"
 # What is answered at a prompt is given otherwise.
 ADMINISTRATOR = (
@@ -35,10 +56,34 @@ SIGN_IN = (
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make dist` makes, without the bill of materials."""
-    into = tmp_path_factory.mktemp("dist")
+    return dist_of(settings.BASE_DIR, into=tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def newer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a next release, which has a migration."""
+    source = tmp_path_factory.mktemp("newer") / "source"
+    left = shutil.ignore_patterns(
+        "var", "tests", ".git", ".venv", "*_cache", "__pycache__"
+    )
+    shutil.copytree(settings.BASE_DIR, source, ignore=left)
+    for name in ("pyproject.toml", "provisioner/__init__.py"):
+        text = (source / name).read_text()
+        newer = text.replace(f'version = "{__version__}"', f'version = "{NEWER}"')
+        newer = newer.replace(
+            f'__version__ = "{__version__}"', f'__version__ = "{NEWER}"'
+        )
+        assert newer != text, name
+        (source / name).write_text(newer)
+    migrations = source / "provisioner/engine/migrations"
+    (migrations / "0002_newer.py").write_text(MIGRATION)
+    return dist_of(source, into=tmp_path_factory.mktemp("newer-dist"))
+
+
+def dist_of(source: Path, *, into: Path) -> Path:
     ran = subprocess.run(
-        [".ci/dist", settings.BASE_DIR / ".venv/bin", into],
-        cwd=settings.BASE_DIR,
+        [source / ".ci/dist", settings.BASE_DIR / ".venv/bin", into],
+        cwd=source,
         capture_output=True,
         text=True,
         check=False,
@@ -63,8 +108,74 @@ def showing_logs(host: Host) -> Iterator[None]:
         raise
 
 
-@pytest.mark.timeout(900)
-def test_the_page_leads_from_an_empty_host_to_a_workspace(host: Host) -> None:
+def keep_packages(host: Host) -> None:
+    """Have pip take packages from a directory: later, the host has no network."""
+    wanted = ("--no-deps", "--only-binary", ":all:", "--require-hashes")
+    kept = host.run(
+        *("python3", "-m", "pip", "download", "--quiet", *wanted),
+        *("-r", "dist/requirements.lock", "-d", "packages"),
+        has_index=True,
+    )
+    assert kept.returncode == 0, kept.stderr
+    host.settings["PIP_NO_INDEX"] = "1"
+    host.settings["PIP_FIND_LINKS"] = str(host.home / "packages")
+
+
+def put(dist: Path, host: Host) -> None:
+    """Copy the files of a release to the host, in place of those of another."""
+    shutil.rmtree(host.home / "dist")
+    shutil.copytree(dist, host.home / "dist")
+
+
+def answer(host: Host, question: str) -> str:
+    ran = host.run("cloneyard-server", "shell", "--verbosity", "0", "-c", question)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+def wait_for_releases(host: Host, expected: list[str]) -> None:
+    ends = time.monotonic() + WITHIN_SECONDS
+    while (found := answer(host, ASK_FOR_RELEASES).split()) != expected:
+        assert time.monotonic() < ends, found
+        time.sleep(1.0)
+
+
+def fail_to_upgrade(host: Host, newer: Path) -> None:
+    """Upgrade with a wheel that was cut short: the release before works on."""
+    put(newer, host)
+    [wheel] = (host.home / "dist").glob("*.whl")
+    wheel.write_bytes(wheel.read_bytes()[:-100])
+    led_to = host.path(PROGRAM).readlink()
+
+    failed = host.run("sh", "dist/install.sh", "--role", "web")
+
+    assert failed.returncode == 1
+    assert "the wheel could not be installed; nothing is changed" in failed.stderr
+    assert host.path(PROGRAM).readlink() == led_to
+    units = ("cloneyard-web", "cloneyard-worker", "cloneyard-host-worker@demo")
+    assert host.run("systemctl", "restart", *units).returncode == 0
+    wait_for_releases(host, [__version__] * 2)
+
+
+def install_elsewhere(host: Host) -> None:
+    def install(*words: str) -> str:
+        ran = host.run("sh", "dist/install.sh", *words, "--prefix", ELSEWHERE)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    assert f"in {ELSEWHERE}." in install("--role", "web")
+    unit = host.path("/etc/systemd/system/cloneyard-web.service").read_text()
+    assert f"ExecStart={ELSEWHERE}/bin/cloneyard-server web\n" in unit
+    assert answer(host, "import sys; print(sys.prefix)").startswith(ELSEWHERE)
+    assert not host.path("/opt/cloneyard").exists()
+    install("--uninstall")
+    assert not host.path(ELSEWHERE).exists()
+
+
+@pytest.mark.timeout(1500)
+def test_the_page_leads_from_an_empty_host_to_a_workspace(
+    host: Host, built: Path, newer: Path
+) -> None:
     with showing_logs(host), reading(host.home, host.environment) as reader:
 
         def read(section: str, **instead: str) -> list[str]:
@@ -81,8 +192,10 @@ def test_the_page_leads_from_an_empty_host_to_a_workspace(host: Host) -> None:
         assert "postgresql" in (host.directory / "apt.log").read_text()
         kept = host.path("/etc/cloneyard/environment").stat()
         assert (kept.st_mode & 0o777, kept.st_uid) == (0o600, 0)
+        assert "no issues" in read("Without install.sh")[0]
+        keep_packages(host)
 
-        reader.within = host.within()
+        reader.within, reader.environment = host.within(), host.environment
         with database_server(host):
             settled = reader.run(
                 PAGE,
@@ -102,10 +215,34 @@ def test_the_page_leads_from_an_empty_host_to_a_workspace(host: Host) -> None:
             assert "/srv/cloneyard-lab/" in worked
             assert "__pycache__" in worked.split(), "it is built"
             backup, drill = reader.run(BACKUP, blocks_of(BACKUP, "sh"))
-            upgraded, removed = read("Upgrades")
             assert "Restored and dropped again" in drill, backup + drill
-            assert "Nothing to do" in upgraded
+            workspaces = answer(host, ASK_FOR_WORKSPACES)
+            assert workspaces == "('django-db', 'ready')"
+
+            fail_to_upgrade(host, newer)
+            put(newer, host)
+            upgrade, uninstall = blocks_of(PAGE, "sh", section="Upgrades")
+            [upgraded] = reader.run(PAGE, [upgrade], seconds=WITHIN_SECONDS)
+            assert f"Installed cloneyard-{NEWER}" in upgraded
+            assert "Applying engine.0002_newer... OK" in upgraded
+            wait_for_releases(host, [NEWER] * 2)
+            assert answer(host, ASK_FOR_WORKSPACES) == workspaces
+            again = host.run("sh", "dist/install.sh", "--role", "web")
+            assert "Nothing to do" in again.stdout
+            for dist in (built, newer):  # back and forth
+                put(dist, host)
+                back = host.run("sh", "dist/install.sh", "--role", "web")
+                assert "Installed cloneyard-" in back.stdout, back.stderr
+                assert len([*host.path("/opt/cloneyard/releases").iterdir()]) == 2
+            [removed] = reader.run(PAGE, [uninstall], seconds=WITHIN_SECONDS)
             assert "are kept" in removed
+            install_elsewhere(host)
+        assert reader.ran == {
+            (Path(page).name, block.line)
+            for page, sections in ON_A_HOST_OF_ITS_OWN.items()
+            for section in sections
+            for block in blocks_of(settings.BASE_DIR / page, "sh", section=section)
+        }
         assert host.path("/etc/cloneyard/environment").exists()
         assert host.path("/var/lib/cloneyard").is_dir()
         assert not host.path("/opt/cloneyard").exists()

@@ -22,6 +22,19 @@ from markdown_it import MarkdownIt
 from tests.support.processes import is_any_left
 
 ENDS_WITHIN_SECONDS = 60
+# Sections whose commands take an empty host: tests/shipping/test_installation.py runs
+# them, and nothing else of these pages.
+ON_A_HOST_OF_ITS_OWN = {
+    "docs/install.md": (
+        "The program",
+        "Without install.sh",
+        "Database and settings",
+        "Start",
+        "The first workspace",
+        "Upgrades",
+    ),
+    "docs/backup.md": ("What to back up, and how often", "Prove it"),
+}
 _MARK = "\036"
 # Errors name the page's line, since the script's lines are the page's.
 _SAY_WHERE = "trap 'echo \"$PAGE:$LINENO: $BASH_COMMAND\" >&2' ERR"
@@ -65,6 +78,7 @@ class Reader:
     environment: Mapping[str, str]
     # A program that runs the shell, such as ("unshare", "--mount").
     within: Sequence[str] = ()
+    ran: set[tuple[str, int]] = field(default_factory=set)  # pages, and lines of blocks
     _shells: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def run(
@@ -94,6 +108,7 @@ class Reader:
                 start_new_session=True,
             )
         self._shells.append(shell)
+        self.ran |= {(page.name, block.line) for block in blocks}
         try:
             code: int | str = shell.wait(timeout=seconds)
         except subprocess.TimeoutExpired:

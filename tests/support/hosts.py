@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -40,6 +40,7 @@ class Host:
 
     directory: Path
     pid: int
+    settings: dict[str, str] = field(default_factory=dict)  # of its shell
 
     @property
     def home(self) -> Path:
@@ -60,6 +61,7 @@ class Host:
             "PGHOST": "/run/postgresql",
             "SYSTEMCTL_STATE": str(self.directory / "units"),
             "APT_LOG": str(self.directory / "apt.log"),
+            **self.settings,
         }
 
     def within(self, *, has_index: bool = False) -> tuple[str, ...]:
@@ -68,9 +70,11 @@ class Host:
         where = ("env", f"--chdir={self.home}")
         return ("nsenter", f"--target={self.pid}", "--mount", *networks, "--", *where)
 
-    def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *command: str | Path, has_index: bool = False
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*self.within(), *command],
+            [*self.within(has_index=has_index), *command],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
