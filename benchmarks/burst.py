@@ -3,7 +3,7 @@
 Prints one JSON object. Everything of `make demo` runs below a directory that is gone
 afterwards: one web server, one worker for each processor, the lab and PostgreSQL share
 the processors. Twenty scripts of the account `ci` send 500 requests as fast as they are
-answered; meanwhile one browser reads the home page and the list of workspaces over and
+answered; meanwhile one browser reads a person's workspaces and the templates over and
 over. A request that is answered 429 or 503 is sent again after its Retry-After. The
 numbers are BURST_REQUESTS and BURST_SCRIPTS.
 """
@@ -29,7 +29,7 @@ SCRIPTS = int(os.environ.get("BURST_SCRIPTS", "20"))
 WORKERS = os.cpu_count() or 1
 GIVE_UP_SECONDS = 3600.0
 TRIES = 60
-PAGES = ("/", "/workspaces/")
+PAGES = ("/", "/templates/")
 
 
 def main() -> None:
