@@ -383,6 +383,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
         "provisioner.accounts.authentication.WithinScope",
+        "provisioner.accounts.authentication.ForAdministrators",
     ],
     "DEFAULT_THROTTLE_CLASSES": ["provisioner.accounts.token_throttling.TokenThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

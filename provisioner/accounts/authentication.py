@@ -12,7 +12,7 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from provisioner.accounts import origin
+from provisioner.accounts import origin, permissions
 from provisioner.accounts.attempts import TooManyAtOnce, TooManyAttempts, begin_attempt
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.refusals import OutOfScope, SignInRefused
@@ -100,4 +100,15 @@ class WithinScope(BasePermission):
         is_for_mounts = scope is not None and scope.reads_mounts
         if is_for_mounts and not getattr(view, "is_for_hosts", False):
             raise OutOfScope(what="anything but reading mounts")
+        return True
+
+
+class ForAdministrators(BasePermission):
+    """Keep everybody else away from views with `is_for_administrators`."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if getattr(view, "is_for_administrators", False):
+            user = request.user
+            is_one = isinstance(user, User) and permissions.can_administer(user)
+            permissions.require(is_one)
         return True

@@ -35,6 +35,8 @@ class ApiViewSet(GenericViewSet[Any]):
     """The action that counts as a request for a workspace."""
     is_for_hosts = False
     """Whether tokens that read mounts may come here."""
+    is_for_administrators = False
+    """Whether nobody else may come here, whatever the action."""
 
     @property
     def user(self) -> User:

@@ -38,6 +38,7 @@ class StorageAdviceViewSet(ShortListViewSet):
     """Which protocol for which role, for administrators."""
 
     queryset = PerforceServer.objects.none()
+    is_for_administrators = True
     serializer_class = StorageAdviceSerializer
 
     @described(
@@ -52,7 +53,6 @@ class StorageAdviceViewSet(ShortListViewSet):
         examples=examples.ADVICE,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         form = AdviceForm.of(self.read_query(StorageAdviceQuery))
         advice = shown_advice(form.weights(), form.facts())
         places = [each.held for each in shown_places(advice)]
@@ -70,6 +70,7 @@ class SupportViewSet(ShortListViewSet):
     """Which releases in use are known good, for administrators."""
 
     queryset = PerforceServer.objects.none()
+    is_for_administrators = True
     serializer_class = SupportRowSerializer
 
     @described(
@@ -82,5 +83,4 @@ class SupportViewSet(ShortListViewSet):
         examples=examples.SUPPORT,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(support_rows(today=clocks.database_now().date()))

@@ -72,6 +72,7 @@ class DrillPlanViewSet(ShortListViewSet):
 
     queryset = DrillPlan.objects.none()
     serializer_class = DrillPlanSerializer
+    is_for_administrators = True
 
     @described(
         "List plans of disaster drills",
@@ -81,7 +82,6 @@ class DrillPlanViewSet(ShortListViewSet):
         examples=examples.PLANS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         rows = DrillPlan.objects.select_related("server", "host", "version")
         return self.page_of(rows.prefetch_related("volumes"))
 
@@ -95,7 +95,6 @@ class DrillPlanViewSet(ShortListViewSet):
         examples=examples.SAVE_PLAN,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(PerforceServer, pk=pk)
         asked = with_rows(self.read_body(DrillPlanSaveSerializer))
         return self.shown(actions.drill_plan_save(by=self.user, server=server, **asked))

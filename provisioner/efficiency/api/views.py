@@ -30,6 +30,7 @@ class DedupePlanViewSet(ShortListViewSet):
     """For administrators: which volumes of each site are deduplicated, and when."""
 
     queryset = DedupePlan.objects.none()
+    is_for_administrators = True
     serializer_class = DedupePlanSerializer
 
     @described(
@@ -42,7 +43,6 @@ class DedupePlanViewSet(ShortListViewSet):
         examples=examples.PLANS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         plans = plan_overviews(now=clocks.database_now())
         return self.page_of([overview.plan for overview in plans])
 
@@ -56,7 +56,6 @@ class DedupePlanViewSet(ShortListViewSet):
         examples=examples.CHANGE,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         site = get_object_or_404(Site, pk=pk)
         asked = self.read_body(DedupePlanChangeSerializer)
         plan = actions.dedupe_plan_save(by=self.user, site=site, **asked)

@@ -62,6 +62,7 @@ class ProcessViewSet(ApiViewSet):
     """What runs at the Perforce servers, for administrators."""
 
     queryset = Process.objects.none()
+    is_for_administrators = True
     serializer_class = ProcessSerializer
 
     def get_queryset(self) -> QuerySet[Process]:
@@ -76,7 +77,6 @@ class ProcessViewSet(ApiViewSet):
         examples=examples.LIST,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         query = self.read_query(ProcessListQuery)
         return self.page_of(processes_matching(self.user, **query))
 
@@ -88,7 +88,6 @@ class ProcessViewSet(ApiViewSet):
         examples=examples.GET,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.shown(self.get_object())
 
     @described(
@@ -102,7 +101,6 @@ class ProcessViewSet(ApiViewSet):
     )
     @action(methods=["post"], detail=True)
     def end(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         ending = actions.process_end(by=self.user, process=self.get_object())
         return Response(ProcessEndingSerializer(ending).data, status=202)
 
@@ -111,6 +109,7 @@ class ProgramUseViewSet(ApiViewSet):
     """Who uses which program in which release, for administrators."""
 
     queryset = ProgramUse.objects.none()
+    is_for_administrators = True
     serializer_class = ProgramUseSerializer
 
     @described(
@@ -125,7 +124,6 @@ class ProgramUseViewSet(ApiViewSet):
         examples=examples.PROGRAMS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         query = self.read_query(ProgramUseListQuery)
         return self.page_of(program_uses_matching(self.user, **query))
 
@@ -134,6 +132,7 @@ class ProgramReleaseViewSet(ShortListViewSet):
     """Which releases people should have at each server, for administrators."""
 
     queryset = ProgramRelease.objects.none()
+    is_for_administrators = True
     serializer_class = ServerReleasesSerializer
 
     @described(
@@ -145,7 +144,6 @@ class ProgramReleaseViewSet(ShortListViewSet):
         examples=examples.RELEASES,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(release_overviews())
 
     @described(
@@ -157,7 +155,6 @@ class ProgramReleaseViewSet(ShortListViewSet):
         examples=examples.RELEASE_CHANGE,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(servers_with_programs(), pk=pk)
         asked = self.read_body(ProgramReleaseChangeSerializer)
         actions.program_release_save(by=self.user, server=server, **asked)
@@ -175,7 +172,6 @@ class ProgramReleaseViewSet(ShortListViewSet):
     )
     @action(methods=["post"], detail=True)
     def ask(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(servers_with_programs(), pk=pk)
         mails = actions.program_mails_send(by=self.user, server=server)
         return Response(ProgramMailsSerializer({"mails": mails}).data, status=202)
@@ -185,6 +181,7 @@ class OrphanRuleViewSet(ShortListViewSet):
     """Which processes of each Perforce server count as orphans, for administrators."""
 
     queryset = OrphanRule.objects.none()
+    is_for_administrators = True
     serializer_class = OrphanRuleSerializer
 
     @described(
@@ -197,7 +194,6 @@ class OrphanRuleViewSet(ShortListViewSet):
         examples=examples.ORPHAN_RULES,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(orphan_overviews())
 
     @described(
@@ -209,7 +205,6 @@ class OrphanRuleViewSet(ShortListViewSet):
         examples=examples.ORPHAN_RULE_CHANGE,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(servers_with_orphan_rules(), pk=pk)
         asked = self.read_body(OrphanRuleChangeSerializer)
         rule = actions.orphan_rule_save(by=self.user, server=server, **asked)
@@ -227,7 +222,6 @@ class OrphanRuleViewSet(ShortListViewSet):
     )
     @action(methods=["post"], detail=True)
     def end(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(servers_with_orphan_rules(), pk=pk)
         endings = actions.orphans_end(by=self.user, server=server)
         body = OrphansEndSerializer({"endings": endings}).data
@@ -238,6 +232,7 @@ class ClientAdviceViewSet(ApiViewSet):
     """Clients of Perforce servers that get advice, for administrators."""
 
     queryset = ListedClient.objects.none()
+    is_for_administrators = True
     serializer_class = AdvisedClientSerializer
 
     @described(
@@ -251,7 +246,6 @@ class ClientAdviceViewSet(ApiViewSet):
         examples=examples.CLIENTS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         query = self.read_query(AdvisedClientListQuery)
         clients = advised_clients(self.user, **query).order_by("server__name", "name")
         page = self.paginate_queryset(clients)
@@ -264,6 +258,7 @@ class AdviceRuleViewSet(ShortListViewSet):
     """When clients and protections of each server get advice, for administrators."""
 
     queryset = AdviceRule.objects.none()
+    is_for_administrators = True
     serializer_class = AdviceRuleSerializer
 
     @described(
@@ -275,7 +270,6 @@ class AdviceRuleViewSet(ShortListViewSet):
         examples=examples.ADVICE_RULES,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(map(AdviceRule.of, servers_with_clients()))
 
     @described(
@@ -287,7 +281,6 @@ class AdviceRuleViewSet(ShortListViewSet):
         examples=examples.ADVICE_RULE_CHANGE,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(servers_with_clients(), pk=pk)
         asked = self.read_body(AdviceRuleChangeSerializer)
         return self.shown(
@@ -300,6 +293,7 @@ class ConfigurationViewSet(ShortListViewSet):
 
     queryset = ServerConfiguration.objects.none()
     serializer_class = ConfigurationSerializer
+    is_for_administrators = True
 
     def get_queryset(self) -> QuerySet[ServerConfiguration]:
         return configurations_visible_to(self.user)
@@ -313,5 +307,4 @@ class ConfigurationViewSet(ShortListViewSet):
         examples=examples.CONFIGURATIONS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(self.get_queryset())

@@ -24,6 +24,7 @@ class TemplateMoveViewSet(ApiViewSet):
     """Move a template's volume to another aggregate."""
 
     queryset = Template.objects.none()
+    is_for_administrators = True
     serializer_class = MovePreviewSerializer
 
     def get_queryset(self) -> QuerySet[Template]:
@@ -42,7 +43,6 @@ class TemplateMoveViewSet(ApiViewSet):
     )
     @action(methods=["post"], detail=True)
     def move(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(MoveRequestSerializer)
         operation = actions.template_move(
             by=self.user, template=self.get_object(), **asked
@@ -60,7 +60,6 @@ class TemplateMoveViewSet(ApiViewSet):
     )
     @move.mapping.get  # type: ignore[untyped-decorator]  # of REST framework
     def preview(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return Response(MovePreviewSerializer(move_preview(self.get_object())).data)
 
     @described(
@@ -74,7 +73,6 @@ class TemplateMoveViewSet(ApiViewSet):
     )
     @action(methods=["post"], detail=True, url_path="move/pause")
     def pause_move(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         operation = actions.template_move_pause(
             by=self.user, template=self.get_object()
         )
@@ -91,7 +89,6 @@ class TemplateMoveViewSet(ApiViewSet):
     )
     @action(methods=["post"], detail=True, url_path="move/resume")
     def resume_move(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         operation = actions.template_move_resume(
             by=self.user, template=self.get_object()
         )
@@ -108,6 +105,5 @@ class TemplateMoveViewSet(ApiViewSet):
     )
     @action(methods=["post"], detail=True, url_path="move/stop")
     def stop_move(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         operation = actions.template_move_stop(by=self.user, template=self.get_object())
         return operation_answer(request, operation)

@@ -46,6 +46,7 @@ class ProbePlanViewSet(ShortListViewSet):
     """For administrators: which commands are timed at each server."""
 
     queryset = ProbePlan.objects.none()
+    is_for_administrators = True
     serializer_class = ProbePlanSerializer
 
     @described(
@@ -57,7 +58,6 @@ class ProbePlanViewSet(ShortListViewSet):
         examples=examples.PLANS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(plans())
 
     @described(
@@ -70,7 +70,6 @@ class ProbePlanViewSet(ShortListViewSet):
         examples=examples.CHANGE,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(PerforceServer, pk=pk)
         asked = self.read_body(ProbePlanChangeSerializer)
         return self.shown(actions.probe_plan_save(by=self.user, server=server, **asked))
@@ -80,6 +79,7 @@ class ProbeTimeViewSet(ApiViewSet):
     """For administrators: what each command took in each round."""
 
     queryset = ProbeTime.objects.none()
+    is_for_administrators = True
     serializer_class = ProbeTimeSerializer
 
     @described(
@@ -92,7 +92,6 @@ class ProbeTimeViewSet(ApiViewSet):
         examples=examples.TIMES,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         query = self.read_query(ProbeTimeQuery)
         return self.page_of(times_matching(self.user, **query).order_by("-pk"))
 
@@ -101,6 +100,7 @@ class ProbeWeekViewSet(ShortListViewSet):
     """For administrators: average, median, maximum and minimum by week."""
 
     queryset = ProbeTime.objects.none()
+    is_for_administrators = True
     serializer_class = ProbeWeekSerializer
 
     @described(
@@ -112,7 +112,6 @@ class ProbeWeekViewSet(ShortListViewSet):
         examples=examples.WEEKS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         servers = [plan.server for plan in plans()]
         return self.page_of(weeks_of(servers, now=clocks.database_now()))
 
@@ -121,6 +120,7 @@ class MomentViewSet(ApiViewSet):
     """For administrators: when something was changed at a server."""
 
     queryset = Moment.objects.none()
+    is_for_administrators = True
     serializer_class = MomentSerializer
 
     def get_queryset(self) -> QuerySet[Moment]:
@@ -135,7 +135,6 @@ class MomentViewSet(ApiViewSet):
         examples=examples.MOMENTS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(self.get_queryset())
 
     @described(
@@ -148,7 +147,6 @@ class MomentViewSet(ApiViewSet):
         examples=examples.MARK,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(MomentCreateSerializer)
         return self.shown(actions.moment_mark(by=self.user, **asked), status=201)
 
@@ -160,7 +158,6 @@ class MomentViewSet(ApiViewSet):
         refused=[403, 404],
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         actions.moment_delete(by=self.user, moment=self.get_object())
         return Response(status=204)
 
@@ -169,6 +166,7 @@ class ComparisonViewSet(ShortListViewSet):
     """For administrators: two periods of a server compared."""
 
     queryset = Moment.objects.none()
+    is_for_administrators = True
     serializer_class = ComparisonSerializer
 
     @described(
@@ -182,7 +180,6 @@ class ComparisonViewSet(ShortListViewSet):
         examples=examples.COMPARISON,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_query(ComparisonQuery)
         return self.page_of(_compared(self.user, asked).measures)
 
@@ -191,6 +188,7 @@ class ReportMailViewSet(ApiViewSet):
     """For administrators: mails with reports."""
 
     queryset = ReportMail.objects.none()
+    is_for_administrators = True
     serializer_class = ReportMailSerializer
 
     @described(
@@ -202,7 +200,6 @@ class ReportMailViewSet(ApiViewSet):
         examples=examples.REPORT_MAILS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(report_mails_visible_to(self.user))
 
     @described(
@@ -216,7 +213,6 @@ class ReportMailViewSet(ApiViewSet):
         examples=examples.REPORT_MAIL,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(ReportMailsCreateSerializer)
         people = " ".join(asked.pop("people"))
         report = _compared(self.user, asked)

@@ -96,6 +96,7 @@ class CheckpointPlanViewSet(ShortListViewSet):
 
     queryset = CheckpointPlan.objects.none()
     serializer_class = CheckpointPlanSerializer
+    is_for_administrators = True
 
     @described(
         "List plans of checkpoints",
@@ -105,7 +106,6 @@ class CheckpointPlanViewSet(ShortListViewSet):
         examples=examples.PLANS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         rows = CheckpointPlan.objects.select_related("server", "host", "version")
         return self.page_of(rows)
 
@@ -119,7 +119,6 @@ class CheckpointPlanViewSet(ShortListViewSet):
         examples=examples.SAVE_PLAN,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(PerforceServer, pk=pk)
         asked = with_rows(self.read_body(CheckpointPlanSaveSerializer))
         plan = actions.checkpoint_plan_save(by=self.user, server=server, **asked)
@@ -131,6 +130,7 @@ class VerificationPlanViewSet(ShortListViewSet):
 
     queryset = VerificationPlan.objects.none()
     serializer_class = VerificationPlanSerializer
+    is_for_administrators = True
 
     @described(
         "List plans of verifications",
@@ -140,7 +140,6 @@ class VerificationPlanViewSet(ShortListViewSet):
         examples=examples.VERIFICATION_PLANS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         rows = VerificationPlan.objects.select_related("server", "host", "version")
         return self.page_of(rows)
 
@@ -154,7 +153,6 @@ class VerificationPlanViewSet(ShortListViewSet):
         examples=examples.SAVE_VERIFICATION_PLAN,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(PerforceServer, pk=pk)
         asked = with_rows(self.read_body(VerificationPlanSaveSerializer))
         plan = actions.verification_plan_save(by=self.user, server=server, **asked)

@@ -169,6 +169,7 @@ class ServerVolumesViewSet(ApiViewSet):
     """The volumes that Perforce servers are on."""
 
     queryset = ServerVolumes.objects.none()
+    is_for_administrators = True
     serializer_class = ServerVolumesSerializer
 
     def get_queryset(self) -> QuerySet[ServerVolumes]:
@@ -183,7 +184,6 @@ class ServerVolumesViewSet(ApiViewSet):
         examples=examples.VOLUMES,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(self.get_queryset())
 
     @described(
@@ -195,7 +195,6 @@ class ServerVolumesViewSet(ApiViewSet):
         examples=examples.SAVE_VOLUMES,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(ServerVolumesSaveSerializer)
         server = chosen(
             PerforceServer.objects.all(),
@@ -213,6 +212,7 @@ class P4dVersionViewSet(ApiViewSet):
     """The releases of p4d, and their path on hosts of sandboxes."""
 
     queryset = P4dVersion.objects.all()
+    is_for_administrators = True
     serializer_class = P4dVersionSerializer
 
     @described(
@@ -223,7 +223,6 @@ class P4dVersionViewSet(ApiViewSet):
         examples=examples.VERSIONS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(self.get_queryset())
 
     @described(
@@ -235,7 +234,6 @@ class P4dVersionViewSet(ApiViewSet):
         examples=examples.SAVE_VERSION,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(P4dVersionSaveSerializer)
         return self.shown(hosts.p4d_version_save(by=self.user, **asked))
 
@@ -248,7 +246,6 @@ class P4dVersionViewSet(ApiViewSet):
         examples=examples.NOTHING,
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         hosts.p4d_version_delete(by=self.user, version=self.get_object())
         return Response(status=204)
 
@@ -257,6 +254,7 @@ class SandboxHostViewSet(ApiViewSet):
     """The hosts whose workers start the servers of sandboxes."""
 
     queryset = hosts_with_numbers()
+    is_for_administrators = True
     serializer_class = SandboxHostSerializer
 
     @described(
@@ -267,7 +265,6 @@ class SandboxHostViewSet(ApiViewSet):
         examples=examples.HOSTS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(self.get_queryset())
 
     @described(
@@ -279,7 +276,6 @@ class SandboxHostViewSet(ApiViewSet):
         examples=examples.SAVE_HOST,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(SandboxHostSaveSerializer)
         site = chosen(Site.objects.all(), word="site", id_or_name=asked.pop("site"))
         host = hosts.sandbox_host_save(by=self.user, site=site, **asked)
@@ -294,7 +290,6 @@ class SandboxHostViewSet(ApiViewSet):
         examples=examples.DELETE_HOST,
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         hosts.sandbox_host_delete(by=self.user, host=self.get_object())
         return Response(status=204)
 
@@ -303,6 +298,7 @@ class SandboxPolicyViewSet(ApiViewSet):
     """Which teams may have sandboxes: how many, and for how long."""
 
     queryset = SandboxPolicy.objects.select_related("team")
+    is_for_administrators = True
     serializer_class = SandboxPolicySerializer
 
     @described(
@@ -313,7 +309,6 @@ class SandboxPolicyViewSet(ApiViewSet):
         examples=examples.POLICIES,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(self.get_queryset())
 
     @described(
@@ -325,7 +320,6 @@ class SandboxPolicyViewSet(ApiViewSet):
         examples=examples.SAVE_POLICY,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(SandboxPolicySaveSerializer)
         team = chosen(Team.objects.all(), word="team", id_or_name=asked.pop("team"))
         return self.shown(
@@ -341,6 +335,5 @@ class SandboxPolicyViewSet(ApiViewSet):
         examples=examples.NOTHING,
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         policies.sandbox_policy_delete(by=self.user, policy=self.get_object())
         return Response(status=204)

@@ -74,6 +74,7 @@ class ServerLogViewSet(ShortListViewSet):
 
     queryset = ServerLog.objects.none()
     serializer_class = ServerLogSerializer
+    is_for_administrators = True
 
     @described(
         "List the logs of Perforce servers",
@@ -83,7 +84,6 @@ class ServerLogViewSet(ShortListViewSet):
         examples=examples.LOGS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(logs_visible_to(self.user))
 
     @described(
@@ -96,7 +96,6 @@ class ServerLogViewSet(ShortListViewSet):
         examples=examples.CHANGE,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         server = get_object_or_404(PerforceServer, pk=pk)
         asked = self.read_body(ServerLogChangeSerializer)
         return self.shown(actions.server_log_save(by=self.user, server=server, **asked))
@@ -122,6 +121,7 @@ class LogUploadViewSet(ApiViewSet):
     queryset = LogUpload.objects.none()
     serializer_class = LogUploadSerializer
     parser_classes = (AnyBytes,)
+    is_for_administrators = True
 
     @described(
         "List uploaded logs",
@@ -131,7 +131,6 @@ class LogUploadViewSet(ApiViewSet):
         examples=examples.UPLOADS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.page_of(uploads_visible_to(self.user))
 
     @described(
@@ -142,7 +141,6 @@ class LogUploadViewSet(ApiViewSet):
         examples=examples.UPLOADS,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         return self.shown(get_object_or_404(uploads_visible_to(self.user), pk=pk))
 
     @described(
@@ -159,7 +157,6 @@ class LogUploadViewSet(ApiViewSet):
         examples=examples.UPLOADS,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         query = self.read_query(LogUploadQuery)
         with received(request.data.get("pieces", iter(()))) as reception:
             upload = actions.server_log_upload(
@@ -234,6 +231,7 @@ class CheckpointViewSet(ShortListViewSet):
     queryset = SeenCheckpoint.objects.none()
     serializer_class = ServerCheckpointSerializer
 
+    is_for_administrators = True
     @described(
         "List checkpoints of Perforce servers",
         "For administrators, oldest first: commands that lock all tables, from the log "
@@ -244,7 +242,6 @@ class CheckpointViewSet(ShortListViewSet):
         examples=examples.CHECKPOINTS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         query = self.read_query(PeriodQuery)
         return self.page_of(checkpoints(**query))
 
@@ -275,6 +272,7 @@ class LockWaitViewSet(ShortListViewSet):
     queryset = LogCommand.objects.none()
     serializer_class = LogLockWaitSerializer
 
+    is_for_administrators = True
     @described(
         "List waits for locks at a Perforce server",
         "For administrators: the 500 longest waits of 100 ms or more among commands "
@@ -286,7 +284,6 @@ class LockWaitViewSet(ShortListViewSet):
         examples=examples.LOCK_WAITS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         query = self.read_query(LogLockWaitQuery)
         return self.page_of(lock_waits(self.user, **query).blocked)
 

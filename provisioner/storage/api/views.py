@@ -114,6 +114,7 @@ class SpacePlanViewSet(ShortListViewSet):
 
     queryset = Site.objects.none()
     serializer_class = SpacePlanSerializer
+    is_for_administrators = True
 
     @described(
         "Plan what frees so much",
@@ -126,7 +127,6 @@ class SpacePlanViewSet(ShortListViewSet):
         examples=examples.PLAN,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_query(SpacePlanQuery)
         asked["site"] = _site(asked["site"])
         found = space_plan(self.user, now=clocks.database_now(), **asked)
@@ -145,7 +145,6 @@ class SpacePlanViewSet(ShortListViewSet):
         examples=examples.FREE,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(SpacePlanRequestSerializer)
         asked["site"] = _site(asked["site"])
         results = actions.free_space(by=self.user, **asked)
@@ -158,6 +157,7 @@ class CeilingViewSet(ShortListViewSet):
 
     queryset = Ceiling.objects.none()
     serializer_class = CeilingSerializer
+    is_for_administrators = True
 
     @described(
         "List ceilings",
@@ -169,7 +169,6 @@ class CeilingViewSet(ShortListViewSet):
         examples=examples.CEILINGS,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         found = Ceiling.objects.select_related("site")
         return self.page_of(found.order_by("site__name", "purpose"))
 
@@ -185,7 +184,6 @@ class CeilingViewSet(ShortListViewSet):
         examples=examples.CEILING,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(CeilingSaveSerializer)
         asked["site"] = _site(asked["site"])
         ceiling = actions.ceiling_save(by=self.user, **asked)
@@ -197,6 +195,7 @@ class VolumePolicyViewSet(ShortListViewSet):
 
     queryset = VolumePolicy.objects.none()
     serializer_class = VolumePolicySerializer
+    is_for_administrators = True
 
     @described(
         "List settings of volumes",
@@ -208,7 +207,6 @@ class VolumePolicyViewSet(ShortListViewSet):
         examples=examples.VOLUME_POLICIES,
     )
     def list(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         found = VolumePolicy.objects.select_related("site", "template")
         return self.page_of(found.order_by("site__name", "template__name"))
 
@@ -225,7 +223,6 @@ class VolumePolicyViewSet(ShortListViewSet):
         examples=examples.VOLUME_POLICY,
     )
     def create(self, request: Request) -> Response:
-        permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(VolumePolicySaveSerializer)
         site = asked["site"] = _site(asked["site"])
         if asked["template"] is not None:
