@@ -27,19 +27,28 @@ from tests.support.browsers import (
     as_newcomer,
     as_nobody,
 )
+from tests.support.clock import clock
 from tests.support.collection import keep_what_is_compiled, pytest_collection
+from tests.support.command_line import command_line
+from tests.support.copies import copy_scene
 from tests.support.databases import _migrated, django_db_setup
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.homes import home_scene
 from tests.support.jobs import run_jobs_once
 from tests.support.lab import (
     built_template,
+    control,
     lab,
     lab_site,
     lab_template,
     published,
     published_template,
 )
+from tests.support.mirrored_labs import mirrored_labs, two_clusters
+from tests.support.mirrors import connectable, mirror_scene
+from tests.support.newer_snapshots import alice_at_work, others
 from tests.support.projects import make_template, project
+from tests.support.sandboxes import admin_user_row, sandbox_scene
 from tests.support.truncation import MAY_TRUNCATE_THE_AUDIT_LOG, empty_tables
 from tests.support.work import at_work, lab_workspace
 from tests.support.workspaces import build, failed, ready, refused, retired, workspace
@@ -49,6 +58,8 @@ permit_files()
 
 __all__ = [
     "_migrated",
+    "admin_user_row",
+    "alice_at_work",
     "api_as_admin",
     "api_as_alice",
     "api_as_carol",
@@ -61,13 +72,22 @@ __all__ = [
     "at_work",
     "build",
     "built_template",
+    "clock",
+    "command_line",
+    "connectable",
+    "control",
+    "copy_scene",
     "django_db_setup",
     "failed",
+    "home_scene",
     "lab",
     "lab_site",
     "lab_template",
     "lab_workspace",
     "make_template",
+    "mirror_scene",
+    "mirrored_labs",
+    "others",
     "project",
     "published",
     "published_template",
@@ -75,6 +95,8 @@ __all__ = [
     "ready",
     "refused",
     "retired",
+    "sandbox_scene",
+    "two_clusters",
     "workspace",
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,6 @@ from django.db import connection
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
 from pytest_django import Settings
-from rest_framework.test import APIClient
 
 from provisioner.accounts import attempts
 from provisioner.accounts.attempts import (
@@ -27,7 +25,7 @@ from provisioner.accounts.attempts import (
     client_address,
 )
 from provisioner.accounts.models import SignInAttempts, User
-from tests.support.api_clients import ApiAnswer
+from tests.support.api_clients import ApiAnswer, token_for_password
 from tests.support.browsers import Answer
 from tests.support.factories import PASSWORD
 
@@ -55,13 +53,7 @@ def page(name: str, password: str, *, path: str = "/login/") -> Answer:
 
 
 def token(name: str, password: str) -> ApiAnswer:
-    pair = base64.b64encode(f"{name}:{password}".encode()).decode()
-    return APIClient().post(
-        "/api/v1/tokens",
-        headers={"Authorization": f"Basic {pair}"},
-        REMOTE_ADDR=HERE,
-        format="json",
-    )
+    return token_for_password(name, password, REMOTE_ADDR=HERE)
 
 
 # --- pages and API

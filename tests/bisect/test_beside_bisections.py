@@ -19,9 +19,9 @@ from tests.support.bisections_in_lab import alice, built, changes_of
 from tests.support.factories import UserFactory
 from tests.support.forkserver import warm
 from tests.support.lab import Lab
-from tests.support.newer_snapshots import Others, others
+from tests.support.newer_snapshots import Others
 
-__all__ = ["alice", "built", "others"]
+__all__ = ["alice", "built"]
 
 pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 

@@ -47,10 +47,10 @@ from tests.support.bisections_in_lab import (
 from tests.support.factories import SnapshotFactory, TemplateFactory
 from tests.support.jobs import run_jobs_once
 from tests.support.lab import Lab
-from tests.support.newer_snapshots import Others, others
+from tests.support.newer_snapshots import Others
 from tests.support.protections import Protect, protect
 
-__all__ = ["alice", "built", "others", "protect"]
+__all__ = ["alice", "built", "protect"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

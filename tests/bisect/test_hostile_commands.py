@@ -27,10 +27,10 @@ from tests.support.bisections_in_lab import (
     is_left_of,
     wait_for,
 )
-from tests.support.newer_snapshots import Others, others
+from tests.support.newer_snapshots import Others
 from tests.support.processes import pids_of
 
-__all__ = ["alice", "built", "others"]
+__all__ = ["alice", "built"]
 
 pytestmark = [
     pytest.mark.integration,

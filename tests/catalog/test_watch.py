@@ -45,12 +45,10 @@ from provisioner.gateways import registry
 from provisioner.sites.models import Site
 from tests.support.behind import freshness_of, known_to_be_behind
 from tests.support.builds import build, fails, succeeds
-from tests.support.clock import Clock, clock
+from tests.support.clock import Clock
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.lab import Lab
 from tests.support.submits import submit
-
-__all__ = ["clock"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,11 +10,7 @@ from provisioner.copies.models import CopiedSnapshot, WorkspaceCopy
 from tests.chaos.copies import what_is_wrong
 from tests.chaos.witness import OntapWitness
 from tests.chaos.witnesses import witness
-from tests.support.copies import CopyScene, copy_scene
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import mirror_scene
-
-__all__ = ["copy_scene", "mirror_scene", "mirrored_labs", "two_clusters"]
+from tests.support.copies import CopyScene
 
 
 @pytest.fixture

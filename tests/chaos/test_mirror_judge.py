@@ -11,10 +11,7 @@ from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from tests.chaos import mirror_judge
 from tests.chaos.mirror_judge import MirrorJudge
 from tests.chaos.witnesses import witness
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, mirror_scene
-
-__all__ = ["mirror_scene", "mirrored_labs", "two_clusters"]
+from tests.support.mirrors import MirrorScene
 
 
 @pytest.fixture

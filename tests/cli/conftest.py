@@ -7,10 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from tests.support.command_line import command_line
 from tests.support.proxy import Between, standing_before
-
-__all__ = ["command_line"]
 
 
 @pytest.fixture

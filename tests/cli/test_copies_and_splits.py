@@ -18,9 +18,6 @@ from tests.support.factories import (
     MirroredSnapshotFactory,
     MirrorFactory,
 )
-from tests.support.workspaces import ready, workspace
-
-__all__ = ["ready", "workspace"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,10 +14,10 @@ import pytest
 from provisioner.cli import cloneyard
 from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Rescue
-from tests.support.command_line import CommandLine, command_line
+from tests.support.command_line import CommandLine
 from tests.support.rescues import area, host, kept_host, rescue, warm_host
 
-__all__ = ["area", "command_line", "host", "kept_host", "rescue", "warm_host"]
+__all__ = ["area", "host", "kept_host", "rescue", "warm_host"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 

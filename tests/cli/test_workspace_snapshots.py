@@ -13,9 +13,7 @@ from provisioner.sites.models import Site
 from provisioner.workspace_snapshots.models import ClientReading, WorkspaceSnapshot
 from provisioner.workspaces.models import Workspace
 from tests.support.command_line import CommandLine, ended_with, printed
-from tests.support.workspaces import end, ready, workspace
-
-__all__ = ["ready", "workspace"]
+from tests.support.workspaces import end
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

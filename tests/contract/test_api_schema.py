@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,6 +41,7 @@ from provisioner.sandboxes.models import P4dVersion, SandboxPolicy
 from provisioner.server_log.models import LogUpload
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.states import set_workspace_state
+from tests.support.api_clients import basic
 from tests.support.factories import (
     PASSWORD,
     MirrorFactory,
@@ -141,8 +141,7 @@ def make_world() -> World:
 
 def caller(user: User) -> Caller:
     _, secret = token_create(by=user)
-    pair = base64.b64encode(f"{user.username}:{PASSWORD}".encode()).decode()
-    return Caller(f"Bearer {secret}", f"Basic {pair}")
+    return Caller(f"Bearer {secret}", basic(user.username, PASSWORD))
 
 
 @pytest.fixture

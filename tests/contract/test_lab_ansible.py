@@ -28,10 +28,8 @@ from provisioner.lib import clocks
 from provisioner.mirrors.actions import mirror_create
 from provisioner.mirrors.models import Mirror
 from provisioner.mirrors.sweeps import check_all
-from tests.support.mirrored_labs import End, mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, mirror_scene
-
-__all__ = ["mirror_scene", "mirrored_labs", "two_clusters"]
+from tests.support.mirrored_labs import End
+from tests.support.mirrors import MirrorScene
 
 REQUIREMENTS = Path(__file__).with_name("ansible.txt")
 COLLECTION = "ansible==12.3.0"  # has netapp.ontap 23.2.0

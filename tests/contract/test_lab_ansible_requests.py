@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.support.mirrored_labs import MirroredLabs, mirrored_labs, two_clusters
+from tests.support.mirrored_labs import MirroredLabs
 from tests.support.ontap_rest import Rest, empty, rest_to
-
-__all__ = ["mirrored_labs", "two_clusters"]
 
 VOLUMES = "/api/storage/volumes"
 EXPORTS = "/api/protocols/nfs/export-policies"

@@ -31,12 +31,6 @@ pytestmark = pytest.mark.timeout(90, method="thread")
 Make = Callable[..., Workspace]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
-        yield running
-
-
 @pytest.fixture
 def make(server: LabServer, tmp_path: Path) -> Iterator[Make]:
     """Return a maker of clients that share one fresh directory of the depot."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,11 @@ import pytest
 from tests.support.lab_perforce import (
     LabServer,
     Workspace,
-    lab_server,
     refused,
     workspace,
 )
 
 pytestmark = pytest.mark.timeout(90, method="thread")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
-        yield running
 
 
 @pytest.fixture

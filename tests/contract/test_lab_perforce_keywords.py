@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.lab_perforce import LabServer, Workspace, lab_server, workspace
+from tests.support.lab_perforce import LabServer, Workspace, workspace
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 
@@ -21,12 +20,6 @@ TEXT = "".join(
     )
 )
 DAY, CLOCK = r"\d{4}/\d\d/\d\d", r"\d\d:\d\d:\d\d"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
-        yield running
 
 
 @pytest.fixture

@@ -23,12 +23,6 @@ from tests.support.lab_perforce import (
 pytestmark = pytest.mark.timeout(90, method="thread")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
-        yield running
-
-
 @pytest.fixture
 def ws(server: LabServer, tmp_path: Path) -> Workspace:
     """A client with a file `a` and an exclusive one, `art`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from tests.support.lab_perforce import (
     LabServer,
     Workspace,
-    lab_server,
     refused,
     shelved,
     warned,
@@ -19,12 +17,6 @@ from tests.support.lab_perforce import (
 )
 
 pytestmark = pytest.mark.timeout(90, method="thread")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
-        yield running
 
 
 @pytest.fixture

@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.support.lab_perforce import (
+    BASE,
     LabServer,
     Workspace,
-    lab_server,
     refused,
     warned,
-    workspace,
 )
 
 pytestmark = pytest.mark.timeout(90, method="thread")
-
-BASE = "1\n2\n3\n4\n5\n"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
-        yield running
-
-
-@pytest.fixture
-def pair(server: LabServer, tmp_path: Path) -> tuple[Workspace, Workspace]:
-    """Two clients of one fresh directory; both have `file`."""
-    mark = uuid.uuid4().hex[:8]
-    one, two = (
-        workspace(server, tmp_path, name=f"{name}-{mark}", depot=f"//depot/{mark}")
-        for name in ("one", "two")
-    )
-    one.add({"file": BASE, "binary": b"\0\1"})
-    two.p4.run("sync")
-    return one, two
 
 
 def shelf(ws: Workspace) -> str:

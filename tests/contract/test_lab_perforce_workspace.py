@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,12 @@ from P4 import P4Exception
 from tests.support.lab_perforce import (
     LabServer,
     Workspace,
-    lab_server,
     refused,
     warned,
     workspace,
 )
 
 pytestmark = pytest.mark.timeout(90, method="thread")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
-        yield running
 
 
 @pytest.fixture

@@ -22,12 +22,8 @@ from tests.support.mirrored_labs import (
     COMMENT,
     POLICY,
     MirroredLabs,
-    mirrored_labs,
-    two_clusters,
 )
 from tests.support.ontap_scene import GID, UID
-
-__all__ = ["mirrored_labs", "two_clusters"]
 
 RELATIONSHIPS = "/api/snapmirror/relationships*"
 

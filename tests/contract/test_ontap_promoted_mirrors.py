@@ -17,12 +17,8 @@ from tests.support.mirrored_labs import (
     POLICY,
     End,
     MirroredLabs,
-    mirrored_labs,
-    two_clusters,
 )
 from tests.support.ontap_scene import GID, UID
-
-__all__ = ["mirrored_labs", "two_clusters"]
 
 
 def idle(end: End, uuid: str) -> Relationship:

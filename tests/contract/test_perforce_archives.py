@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,18 +20,11 @@ from provisioner.lib.refusals import StepCutShort
 from tests.support.lab_perforce import (
     LabServer,
     Workspace,
-    lab_server,
     shelved,
     workspace,
 )
 
 pytestmark = pytest.mark.timeout(90, method="thread")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("perforce")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

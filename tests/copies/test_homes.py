@@ -17,13 +17,9 @@ from provisioner.mirrors.actions import mirror_promote, mirror_reestablish
 from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
-from tests.support.homes import HomeScene, home_scene
+from tests.support.homes import HomeScene
 from tests.support.jobs import settle
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import mirror_scene
 from tests.support.requests import workspace_create
-
-__all__ = ["home_scene", "mirror_scene", "mirrored_labs", "two_clusters"]
 
 READY = WorkspaceCopy.State.READY
 

@@ -16,12 +16,8 @@ from provisioner.mirrors.actions import mirror_delete
 from provisioner.mirrors.models import MirroredSnapshot
 from provisioner.workspaces.actions.retiring import workspace_purge, workspace_retire
 from provisioner.workspaces.models import Workspace
-from tests.support.copies import CopyScene, copy_scene
+from tests.support.copies import CopyScene
 from tests.support.jobs import perform_again, settle
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import mirror_scene
-
-__all__ = ["copy_scene", "mirror_scene", "mirrored_labs", "two_clusters"]
 
 pytestmark = pytest.mark.integration
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-
 import pytest
 from django.core import mail
-from django.test import Client
 from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.directory.sweeps import send_administrator_mail
+from tests.support.api_clients import token_for_password
 from tests.support.directory_people import is_in, sign_in
 from tests.support.factories import PASSWORD
 from tests.support.slapd import Slapd
@@ -35,12 +33,7 @@ def test_a_superuser_signs_in_while_the_directory_is_down(admin: User) -> None:
 
 @pytest.mark.usefixtures("down")
 def test_a_token_for_the_password_is_recorded_too(admin: User) -> None:
-    credentials = base64.b64encode(f"admin:{PASSWORD}".encode()).decode()
-    answer = Client().post(
-        "/api/v1/tokens",
-        content_type="application/json",
-        headers={"Authorization": f"Basic {credentials}"},
-    )
+    answer = token_for_password("admin", PASSWORD)
     assert answer.status_code == 201
     assert Event.objects.filter(kind=KIND).count() == 1
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 import pytest
 from django.contrib.auth import SESSION_KEY
 from django.test import Client
@@ -14,6 +12,7 @@ from provisioner.accounts.models import ApiToken, SignInAttempts, User
 from provisioner.audit_log.models import Event
 from provisioner.identities.models import Identity
 from provisioner.identities.places import SIGN_INS_AT_A_TIME, place_to_ask
+from tests.support.api_clients import token_for_password
 from tests.support.directory_people import is_in, sign_in
 from tests.support.factories import PASSWORD as LOCAL_PASSWORD
 from tests.support.slapd import PASSWORD, PEOPLE, Slapd
@@ -81,12 +80,7 @@ def test_no_password_signs_nobody_in(directory: Slapd, password: str) -> None:
     directory.person("erin")
     browser, _ = sign_in("erin", password)
     assert not is_in(browser)
-    credentials = base64.b64encode(f"erin:{password}".encode()).decode()
-    answer = Client().post(
-        "/api/v1/tokens",
-        content_type="application/json",
-        headers={"Authorization": f"Basic {credentials}"},
-    )
+    answer = token_for_password("erin", password)
     assert answer.status_code == 401
     assert not ApiToken.objects.exists()
 
@@ -109,13 +103,7 @@ def test_no_password_signs_nobody_in(directory: Slapd, password: str) -> None:
 )
 def test_no_other_spelling_finds_somebody(directory: Slapd, name: str) -> None:
     directory.person("erin")
-    browser = Client()
-    credentials = base64.b64encode(f"{name}:{PASSWORD}".encode()).decode()
-    answer = browser.post(
-        "/api/v1/tokens",
-        content_type="application/json",
-        headers={"Authorization": f"Basic {credentials}"},
-    )
+    answer = token_for_password(name, PASSWORD)
     assert answer.status_code == 401
     assert not User.objects.filter(username__startswith="er").exists()
 
@@ -131,12 +119,7 @@ def test_case_is_ignored_as_the_directory_does(directory: Slapd) -> None:
 
 def test_a_token_is_given_for_a_name_and_password_there(directory: Slapd) -> None:
     directory.person("erin")
-    credentials = base64.b64encode(f"erin:{PASSWORD}".encode()).decode()
-    answer = Client().post(
-        "/api/v1/tokens",
-        content_type="application/json",
-        headers={"Authorization": f"Basic {credentials}"},
-    )
+    answer = token_for_password("erin", PASSWORD)
     assert answer.status_code == 201
     assert ApiToken.objects.get().user.username == "erin"
 

@@ -37,16 +37,8 @@ from tests.support.api_clients import api_of
 from tests.support.drift_scene import (
     A,
     K,
-    admin,
     check_drift,
-    emptied_lab,
-    foreign,
-    lab_workspace,
     long_ago,
-    ontap,
-    owner,
-    p4,
-    perforce,
     resolve,
 )
 from tests.support.factories import UserFactory
@@ -55,18 +47,10 @@ from tests.support.lab import Lab
 from tests.support.requests import workspace_create
 from tests.support.work import AtWork
 
-__all__ = [
-    "admin",
-    "emptied_lab",
-    "foreign",
-    "lab_workspace",
-    "ontap",
-    "owner",
-    "p4",
-    "perforce",
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("foreign"),
 ]
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def forgotten(workspace: Workspace) -> None:

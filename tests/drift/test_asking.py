@@ -23,33 +23,17 @@ from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.drift_scene import (
     A_DAY,
     K,
-    admin,
     check_drift,
-    emptied_lab,
-    foreign,
-    lab_workspace,
     long_ago,
     only,
-    ontap,
-    owner,
-    p4,
-    perforce,
 )
 from tests.support.jobs import run_jobs_once
 from tests.support.lab import Lab
 
-__all__ = [
-    "admin",
-    "emptied_lab",
-    "foreign",
-    "lab_workspace",
-    "ontap",
-    "owner",
-    "p4",
-    "perforce",
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("foreign"),
 ]
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_what_is_in_motion_is_no_finding(

@@ -11,9 +11,6 @@ from django.db import connection
 from provisioner.accounts.models import User
 from provisioner.workspaces.models import Workspace
 from tests.support.requests import workspace_create
-from tests.support.workspaces import workspace
-
-__all__ = ["workspace"]
 
 pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 

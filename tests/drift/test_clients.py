@@ -21,18 +21,10 @@ from tests.support.drift_scene import (
     A_DAY,
     A,
     K,
-    admin,
     check_drift,
     client_named,
-    emptied_lab,
-    foreign,
-    lab_workspace,
     made_long_ago,
     only,
-    ontap,
-    owner,
-    p4,
-    perforce,
     resolve,
     retired,
     some_time_later,
@@ -41,18 +33,10 @@ from tests.support.factories import copy_of
 from tests.support.lab import DEPOT, Lab
 from tests.support.work import AtWork
 
-__all__ = [
-    "admin",
-    "emptied_lab",
-    "foreign",
-    "lab_workspace",
-    "ontap",
-    "owner",
-    "p4",
-    "perforce",
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("foreign"),
 ]
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def leave_client(workspace: Workspace, ontap: OntapGateway) -> None:

@@ -9,13 +9,9 @@ from provisioner.copies.models import WorkspaceCopy
 from provisioner.drift.models import FarSide, Finding
 from provisioner.drift.sweeps.checks import run_drift_check
 from provisioner.lab.ontap import records
-from tests.support.copies import CopyScene, copy_scene
+from tests.support.copies import CopyScene
 from tests.support.drift_scene import K, long_ago, only, resolve
 from tests.support.jobs import settle
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import mirror_scene
-
-__all__ = ["copy_scene", "mirror_scene", "mirrored_labs", "two_clusters"]
 
 
 @pytest.fixture

@@ -29,15 +29,8 @@ from provisioner.workspaces.models import Unsubmitted, Workspace
 from tests.support import database_backup
 from tests.support.drift_scene import (
     K,
-    admin,
     check_drift,
-    emptied_lab,
-    foreign,
     long_ago,
-    ontap,
-    owner,
-    p4,
-    perforce,
     resolve,
 )
 from tests.support.factories import UserFactory
@@ -46,11 +39,13 @@ from tests.support.lab import BUILD, Lab, build, define_template
 from tests.support.requests import workspace_create
 from tests.support.work import AtWork
 
-__all__ = ["admin", "emptied_lab", "foreign", "ontap", "owner", "p4", "perforce"]
-
 BACKUP = f"backup_of_{os.getpid()}"
 
-pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("foreign"),
+]
 
 
 @pytest.fixture

@@ -18,10 +18,7 @@ from provisioner.mirrors.actions import mirror_create, mirror_transfer
 from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import Workspace
 from tests.support.drift_scene import K, long_ago, only, resolve
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, mirror_scene
-
-__all__ = ["mirror_scene", "mirrored_labs", "two_clusters"]
+from tests.support.mirrors import MirrorScene
 
 
 @pytest.fixture

@@ -19,36 +19,20 @@ from provisioner.workspaces.models import Workspace
 from tests.support.drift_scene import (
     A,
     K,
-    admin,
     check_drift,
-    emptied_lab,
-    foreign,
-    lab_workspace,
     long_ago,
     only,
-    ontap,
-    owner,
-    p4,
-    perforce,
     resolve,
     some_time_later,
 )
 from tests.support.lab import Lab
 
-__all__ = [
-    "admin",
-    "emptied_lab",
-    "foreign",
-    "lab_workspace",
-    "ontap",
-    "owner",
-    "p4",
-    "perforce",
-]
-
 NO_JOB = "00000000-0000-4000-8000-000000000000"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("foreign"),
+]
 
 
 def test_a_snapshot_that_was_never_published_goes_by_itself(

@@ -35,37 +35,21 @@ from tests.support.drift_scene import (
     NOBODYS_TAG,
     A,
     K,
-    admin,
     check_drift,
-    emptied_lab,
     finding_asked,
-    foreign,
-    lab_workspace,
     leftover_of,
     long_ago,
     only,
-    ontap,
-    owner,
-    p4,
-    perforce,
     resolve,
     some_time_later,
 )
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import Lab
 
-__all__ = [
-    "admin",
-    "emptied_lab",
-    "foreign",
-    "lab_workspace",
-    "ontap",
-    "owner",
-    "p4",
-    "perforce",
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("foreign"),
 ]
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_where_all_agree_nothing_is_found(

@@ -33,16 +33,14 @@ from tests.support.sandboxes import (
     MIB,
     PARTS,
     SandboxScene,
-    admin_user_row,
     free_port,
     perform_until,
-    sandbox_scene,
 )
 from tests.support.two_sites import far_site, lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-__all__ = ["admin_user_row", "far_site", "lab", "sandbox_scene"]
+__all__ = ["far_site", "lab"]
 
 REPLICAS = {f"prod_{part}": f"dr_{part}" for part in PARTS}
 TOGETHER = "hourly.together"

@@ -10,9 +10,7 @@ from provisioner.catalog.models import Template
 from provisioner.cli import cloneyard
 from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Workspace
-from tests.support.command_line import CommandLine, command_line
-
-__all__ = ["command_line"]
+from tests.support.command_line import CommandLine
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -41,12 +41,10 @@ from provisioner.notify.sweeps.mails import send_due
 from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
 from provisioner.workspaces.models import LEASED, Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
-from tests.support.clock import BEGINS_AT, Clock, clock
+from tests.support.clock import BEGINS_AT, Clock
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.mail_server import BACKEND, Killed, Mailbox
 from tests.support.requests import workspace_create
-
-__all__ = ["clock"]
 
 DAY = dt.timedelta(days=1)
 HOUR = dt.timedelta(hours=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from django.utils import timezone
@@ -38,15 +38,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def owner(transactional_db: None) -> User:
     return UserFactory.create(username="alice", uid=20001, gid=20000)
-
-
-@pytest.fixture
-def control(lab_site: Site) -> Iterator[LabControl]:
-    """The lab's switches; back where they were afterwards."""
-    control = LabControl(account=registry.ontap_account(lab_site))
-    before = control.settings()
-    yield control
-    control.set_settings(**before)
 
 
 def test_volumes_on_other_aggregates_promise_nothing_of_this_one(

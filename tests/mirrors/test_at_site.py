@@ -16,10 +16,7 @@ from provisioner.mirrors.models import Mirror
 from provisioner.mirrors.sweeps import check_all
 from provisioner.sites.models import Site
 from tests.support.factories import SiteFactory, TemplateFactory
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, address_of, mirror_scene
-
-__all__ = ["mirror_scene", "mirrored_labs", "two_clusters"]
+from tests.support.mirrors import MirrorScene, address_of
 
 
 def test_a_mirrors_volume_is_ours_at_its_site(mirror_scene: MirrorScene) -> None:

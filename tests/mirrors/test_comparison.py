@@ -20,12 +20,9 @@ from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.queries import snapshots_at
 from provisioner.mirrors.sweeps import COMPARISON_WAITS, end_waits
 from tests.support.jobs import run_jobs_once
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, mirror_scene
+from tests.support.mirrors import MirrorScene
 from tests.support.ontap_volumes import fill
 from tests.support.workers import start_worker
-
-__all__ = ["mirror_scene", "mirrored_labs", "two_clusters"]
 
 
 @pytest.fixture

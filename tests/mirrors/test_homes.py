@@ -33,13 +33,10 @@ from tests.support.factories import (
     MirrorFactory,
     SnapshotFactory,
 )
-from tests.support.homes import HomeScene, home_scene
+from tests.support.homes import HomeScene
 from tests.support.jobs import settle
-from tests.support.mirrored_labs import End, mirrored_labs, two_clusters
-from tests.support.mirrors import mirror_scene
+from tests.support.mirrored_labs import End
 from tests.support.requests import workspace_create
-
-__all__ = ["home_scene", "mirror_scene", "mirrored_labs", "two_clusters"]
 
 pytestmark = pytest.mark.integration
 

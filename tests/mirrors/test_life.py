@@ -28,11 +28,8 @@ from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from tests.support.jobs import settle
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, mirror_scene
+from tests.support.mirrors import MirrorScene
 from tests.support.requests import workspace_create
-
-__all__ = ["mirror_scene", "mirrored_labs", "two_clusters"]
 
 
 def test_a_clone_is_made_beside_the_person_and_keeps_the_mirror(

@@ -20,9 +20,6 @@ from tests.support.factories import (
     SiteFactory,
     SnapshotFactory,
 )
-from tests.support.mirrors import connectable
-
-__all__ = ["connectable"]
 
 MIRRORS = "/api/v1/mirrors"
 

@@ -25,9 +25,6 @@ from tests.support.factories import (
     SiteFactory,
     SnapshotFactory,
 )
-from tests.support.mirrors import connectable
-
-__all__ = ["connectable"]
 
 
 def page_of(mirror: Mirror, name: str = "mirror-detail") -> str:

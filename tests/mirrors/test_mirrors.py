@@ -27,11 +27,8 @@ from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.steps import prerequisites
 from provisioner.sites.models import AggregateSpace, Site, SiteCapacity
 from tests.support.factories import SiteFactory
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, connectable, mirror_scene
+from tests.support.mirrors import MirrorScene
 from tests.support.ontap_rest import rest_to
-
-__all__ = ["connectable", "mirror_scene", "mirrored_labs", "two_clusters"]
 
 RELATIONSHIPS = "/api/snapmirror/relationships"
 

@@ -13,10 +13,7 @@ from provisioner.mirrors.actions import mirror_create, mirror_transfer
 from provisioner.mirrors.models import Mirror
 from provisioner.mirrors.steps import relationships
 from provisioner.mirrors.steps.relationships import follow_transfer
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
-from tests.support.mirrors import MirrorScene, mirror_scene
-
-__all__ = ["mirror_scene", "mirrored_labs", "two_clusters"]
+from tests.support.mirrors import MirrorScene
 
 MOST_SECONDS = 2.0
 TRIES = 4

@@ -13,11 +13,9 @@ from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
 from provisioner.mirrors.actions import mirror_create, mirror_transfer
 from provisioner.mirrors.models import Mirror
-from tests.support.mirrored_labs import PASSWORD, End, mirrored_labs
-from tests.support.mirrors import MirrorScene, mirror_scene
+from tests.support.mirrored_labs import PASSWORD, End
+from tests.support.mirrors import MirrorScene
 from tests.support.ontap_volumes import IMAGE_BYTES, entries, fill, makes_images
-
-__all__ = ["mirror_scene", "mirrored_labs"]
 
 
 @pytest.fixture

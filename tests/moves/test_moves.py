@@ -28,7 +28,7 @@ from provisioner.moves.actions import (
 )
 from provisioner.moves.models import TemplatePlace
 from provisioner.moves.sweeps import measure, measure_places, sweep_places
-from provisioner.sites.models import AggregateSpace, Site
+from provisioner.sites.models import AggregateSpace
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_restore,
@@ -50,15 +50,6 @@ AWAY, HOME = "aggr2", "aggr1"
 @pytest.fixture
 def root(transactional_db: None) -> User:
     return UserFactory.create(username="root-admin", is_staff=True)
-
-
-@pytest.fixture
-def control(lab_site: Site) -> Iterator[LabControl]:
-    """The lab's switches; back where they were afterwards."""
-    control = LabControl(account=registry.ontap_account(lab_site))
-    before = control.settings()
-    yield control
-    control.set_settings(**before)
 
 
 @pytest.fixture

@@ -18,11 +18,9 @@ from provisioner.engine.models import Operation
 from provisioner.notify.models import Notification, Subscription
 from provisioner.notify.sweeps import mails as sweep
 from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
-from tests.support.clock import Clock, clock
+from tests.support.clock import Clock
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.mail_server import BACKEND, Killed, Mailbox
-
-__all__ = ["clock"]
 
 
 @pytest.fixture(autouse=True)

@@ -30,12 +30,10 @@ from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
 from tests.support.chats import check_slack, check_teams
-from tests.support.clock import Clock, clock
+from tests.support.clock import Clock
 from tests.support.factories import TemplateFactory, UserFactory
 from tests.support.requests import workspace_create
 from tests.support.webhook_receiver import Listener, listening
-
-__all__ = ["clock"]
 
 State = WebhookDelivery.State
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
 
 import pytest
@@ -15,15 +14,10 @@ from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.lib import clocks
-from tests.support.api_clients import JsonClient, api_of
+from tests.support.api_clients import JsonClient, api_of, basic
 from tests.support.factories import PASSWORD, UserFactory
 
 TOKENS = "/api/v1/tokens"
-
-
-def basic(username: str, password: str) -> str:
-    pair = base64.b64encode(f"{username}:{password}".encode()).decode()
-    return f"Basic {pair}"
 
 
 def test_a_password_buys_a_token_that_opens_the_door(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import pwd
 import time
@@ -20,6 +19,7 @@ from provisioner.audit_log.models import Event
 from provisioner.identities.models import Identity
 from provisioner.identities.places import SIGN_INS_AT_A_TIME, place_to_ask
 from provisioner.perforce_sign_in import actions
+from tests.support.api_clients import token_for_password
 from tests.support.directory_people import is_in, sign_in
 from tests.support.factories import PASSWORD as LOCAL_PASSWORD
 from tests.support.lab_perforce import lab_server
@@ -110,12 +110,7 @@ def test_a_name_that_perforce_does_not_know_makes_no_user_there(
     """This server makes a user of whoever gives a command."""
     perforce.person("erin")
     before = perforce.users()
-    credentials = base64.b64encode(f"{name}:{PASSWORD}".encode()).decode()
-    answer = Client().post(
-        "/api/v1/tokens",
-        content_type="application/json",
-        headers={"Authorization": f"Basic {credentials}"},
-    )
+    answer = token_for_password(name, PASSWORD)
     assert answer.status_code == 401
     assert perforce.users() == before
     assert not Identity.objects.exists()
@@ -131,12 +126,7 @@ def test_a_token_is_given_for_a_name_and_password_there(
     perforce: PerforcePeople,
 ) -> None:
     perforce.person("erin")
-    credentials = base64.b64encode(f"erin:{PASSWORD}".encode()).decode()
-    answer = Client().post(
-        "/api/v1/tokens",
-        content_type="application/json",
-        headers={"Authorization": f"Basic {credentials}"},
-    )
+    answer = token_for_password("erin", PASSWORD)
     assert answer.status_code == 201
     assert ApiToken.objects.get().user.username == "erin"
     assert Event.objects.get(kind="token_made").via == "Perforce"

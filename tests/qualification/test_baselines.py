@@ -26,11 +26,9 @@ from provisioner.sandboxes.models import Sandbox
 from tests.support.browsers import browser_of
 from tests.support.factories import SandboxFactory
 from tests.support.jobs import settle
-from tests.support.sandboxes import SandboxScene, admin_user_row, sandbox_scene
+from tests.support.sandboxes import SandboxScene
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-__all__ = ["admin_user_row", "sandbox_scene"]
 
 
 def request(scene: SandboxScene, **given: Any) -> QualificationRun:

@@ -15,11 +15,10 @@ from provisioner.qualification.models import HostRound, QualificationRun, RunLog
 from provisioner.qualification.queries import values_of
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.jobs import perform_again, settle
-from tests.support.sandboxes import SandboxScene, admin_user_row, sandbox_scene
+from tests.support.sandboxes import SandboxScene
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-__all__ = ["admin_user_row", "sandbox_scene"]
 
 HELD = ("db.integed", "db.rev", "meta/commit")
 SMALL: dict[str, Any] = {"files": 150, "size": 64, "repeats": 2}

@@ -29,11 +29,9 @@ from provisioner.sites.models import PerforceServer
 from tests.support.factories import SandboxFactory
 from tests.support.jobs import settle
 from tests.support.lab_perforce import shelved
-from tests.support.sandboxes import SandboxScene, admin_user_row, sandbox_scene
+from tests.support.sandboxes import SandboxScene
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.integration]
-
-__all__ = ["admin_user_row", "sandbox_scene"]
 
 
 def damage(scene: SandboxScene, name: str, content: str | None) -> None:

@@ -26,14 +26,11 @@ from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxVolume
 from tests.support.jobs import settle
 from tests.support.sandboxes import (
     SandboxScene,
-    admin_user_row,
     free_port,
-    sandbox_scene,
 )
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.integration]
 
-__all__ = ["admin_user_row", "sandbox_scene"]
 NOW = dt.datetime(2026, 11, 29, 2, 30, tzinfo=dt.UTC)
 
 

@@ -34,9 +34,7 @@ from tests.support.checkpoints import CHECKPOINTS, Real
 from tests.support.jobs import settle
 from tests.support.sandboxes import (
     SandboxScene,
-    admin_user_row,
     free_port,
-    sandbox_scene,
 )
 
 pytestmark = [
@@ -44,8 +42,6 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.timeout(900, method="thread"),
 ]
-
-__all__ = ["admin_user_row", "sandbox_scene"]
 
 
 @pytest.fixture(params=CHECKPOINTS, ids=lambda make: make.__name__)

@@ -14,9 +14,6 @@ from provisioner.workspaces.models import Workspace
 from tests.support.api_clients import api_of
 from tests.support.browsers import browser_of
 from tests.support.factories import MirrorFactory
-from tests.support.workspaces import ready, workspace
-
-__all__ = ["ready", "workspace"]
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.audit_log.partitions import ensure_months
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation, Step
 from provisioner.lib import clocks
 from provisioner.retention import actions
@@ -79,19 +79,23 @@ def test_operations_of_a_living_workspace_stay(ready: Workspace) -> None:
     assert ready.operations.get().steps.exists()
 
 
-def test_of_a_template_the_newest_of_each_kind_stays(
-    snapshot: Snapshot, alice: User
-) -> None:
-    old, newest = [
+def two_builds_of(template: Template, *, by: User) -> list[Operation]:
+    return [
         Operation.objects.create(
             kind="template_build",
-            subject=snapshot.template.subject,
-            requested_by=alice,
+            subject=template.subject,
+            requested_by=by,
             state=Operation.State.SUCCEEDED,
             ended_at=clocks.database_now(),
         )
         for _ in range(2)
     ]
+
+
+def test_of_a_template_the_newest_of_each_kind_stays(
+    snapshot: Snapshot, alice: User
+) -> None:
+    old, newest = two_builds_of(snapshot.template, by=alice)
 
     run(Operation, days=401)
 
@@ -102,16 +106,7 @@ def test_of_a_template_the_newest_of_each_kind_stays(
 def test_an_operation_that_a_snapshot_refers_to_stays(
     snapshot: Snapshot, alice: User
 ) -> None:
-    build, _newer = [
-        Operation.objects.create(
-            kind="template_build",
-            subject=snapshot.template.subject,
-            requested_by=alice,
-            state=Operation.State.SUCCEEDED,
-            ended_at=clocks.database_now(),
-        )
-        for _ in range(2)
-    ]
+    build, _newer = two_builds_of(snapshot.template, by=alice)
     Snapshot.objects.filter(pk=snapshot.pk).update(operation=build)
 
     run(Operation, days=401)

@@ -34,13 +34,13 @@ from tests.support.factories import UserFactory
 from tests.support.jobs import perform_again, run_jobs_once, settle
 from tests.support.lab import DEPOT, Lab
 from tests.support.lab_perforce import LabServer
-from tests.support.newer_snapshots import Others, others
+from tests.support.newer_snapshots import Others
 from tests.support.replicas import replica_of_lab
 from tests.support.requests import workspace_create
 from tests.support.retiring import retire
 from tests.support.submits import submit
 
-__all__ = ["alice", "built", "others"]
+__all__ = ["alice", "built"]
 
 pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 

@@ -36,15 +36,11 @@ from tests.support.sandboxes import (
     PARTS,
     PLACES,
     SandboxScene,
-    admin_user_row,
     free_port,
     perform_until,
-    sandbox_scene,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-__all__ = ["admin_user_row", "sandbox_scene"]
 
 
 @pytest.mark.integration

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from django.utils import timezone
@@ -21,7 +21,7 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.polling import wait_until
 from provisioner.lib.refusals import ActionRefused
 from provisioner.limits import sweeps as limit_sweeps
-from provisioner.sites.models import AggregateSpace, Site
+from provisioner.sites.models import AggregateSpace
 from provisioner.storage.actions import (
     split_policy_save,
     workspace_split,
@@ -48,15 +48,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def root(transactional_db: None) -> User:
     return UserFactory.create(username="root-admin", is_staff=True)
-
-
-@pytest.fixture
-def control(lab_site: Site) -> Iterator[LabControl]:
-    """The lab's switches; back where they were afterwards."""
-    control = LabControl(account=registry.ontap_account(lab_site))
-    before = control.settings()
-    yield control
-    control.set_settings(**before)
 
 
 def contents_of(workspace: Workspace) -> dict[str, tuple[int, int, int, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import base64
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rest_framework.test import APIClient
@@ -29,6 +30,20 @@ def api_of(user: User | None) -> APIClient:
         _, secret = token_create(by=user)
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
     return client
+
+
+def basic(name: str, password: str) -> str:
+    """Return the header that names a person and their password."""
+    return f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode()}"
+
+
+def token_for_password(name: str, password: str, **sent: Any) -> ApiAnswer:
+    return APIClient().post(
+        "/api/v1/tokens",
+        headers={"Authorization": basic(name, password)},
+        format="json",
+        **sent,
+    )
 
 
 @pytest.fixture

@@ -40,11 +40,6 @@ def owner(jobs_emptied: None) -> User:
 
 
 @pytest.fixture
-def admin(db: None) -> User:
-    return UserFactory.create(username="admin", is_staff=True)
-
-
-@pytest.fixture
 def ontap(lab_site: Site) -> OntapGateway:
     return registry.ontap(lab_site)
 
@@ -61,7 +56,7 @@ def p4(lab: Lab) -> Iterator[Any]:
     connection.disconnect()
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def emptied_lab(
     lab_site: Site,
     ontap: OntapGateway,
@@ -106,7 +101,7 @@ def depth(ontap: OntapGateway) -> Callable[[Volume], int]:
     return of
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def foreign(
     emptied_lab: None, lab_site: Site, ontap: OntapGateway, perforce: Any
 ) -> Iterator[None]:

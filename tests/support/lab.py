@@ -28,6 +28,7 @@ from provisioner.gateways import registry
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.factories import UserFactory, copy_of
 from tests.support.jobs import settle
+from tests.support.ontap_scene import LabControl
 
 DEPOT = "tree"
 # The lab keeps the clones of all tests.
@@ -279,3 +280,12 @@ def published_template(
         # Their paths are the next test's, also those of clones whose rows are gone.
         if (volume.junction_path or "").startswith("/w-"):
             ontap.unmount_volume(volume.uuid)
+
+
+@pytest.fixture
+def control(lab_site: Site) -> Iterator[LabControl]:
+    """The lab's switches; back where they were afterwards."""
+    control = LabControl(account=registry.ontap_account(lab_site))
+    before = control.settings()
+    yield control
+    control.set_settings(**before)

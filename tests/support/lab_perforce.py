@@ -18,6 +18,7 @@ import pytest
 from P4 import P4, P4Exception
 
 ADMIN = "cloneyard"
+BASE = "1\n2\n3\n4\n5\n"
 
 
 def refused(p4: P4, *command: str) -> int:

@@ -8,10 +8,8 @@ from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsubmitted, Workspace
 from tests.support.jobs import settle
 from tests.support.lab import Lab
-from tests.support.newer_snapshots import Others, alice_at_work, bring, edit, others
+from tests.support.newer_snapshots import Others, bring, edit
 from tests.support.work import AtWork
-
-__all__ = ["alice_at_work", "others"]
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

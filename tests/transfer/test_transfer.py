@@ -32,7 +32,6 @@ from tests.support.lab import Lab
 from tests.support.newer_snapshots import (
     Others,
     add,
-    alice_at_work,
     bring,
     copies_left,
     described_in,
@@ -40,13 +39,10 @@ from tests.support.newer_snapshots import (
     everything_about,
     new_change,
     opened_in,
-    others,
     transfer_into,
 )
 from tests.support.requests import workspace_create
 from tests.support.work import AtWork
-
-__all__ = ["alice_at_work", "others"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -22,9 +22,6 @@ from provisioner.workspace_snapshots.queries import policy_of
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.api_clients import api_of
 from tests.support.browsers import browser_of
-from tests.support.workspaces import ready, workspace
-
-__all__ = ["ready", "workspace"]
 
 pytestmark = pytest.mark.django_db
 

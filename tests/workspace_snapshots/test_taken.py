@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import Unreachable
 from provisioner.gateways.ontap.types import VolumeSnapshot
 from provisioner.lib import clocks
-from provisioner.sites.models import Site
 from provisioner.workspace_snapshots import sweeps
 from provisioner.workspace_snapshots.actions import snapshot_policy_save
 from provisioner.workspace_snapshots.models import (
@@ -34,15 +32,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 HOUR = 3600.0
 LOST = {"method": "POST", "drop": True, "when": "after", "times": 1}
-
-
-@pytest.fixture
-def control(lab_site: Site) -> Iterator[LabControl]:
-    """The lab's switches; back where they were afterwards."""
-    control = LabControl(account=registry.ontap_account(lab_site))
-    before = control.settings()
-    yield control
-    control.set_settings(**before)
 
 
 def follow(workspace: Workspace) -> list[WorkspaceSnapshot]:

@@ -22,9 +22,6 @@ from tests.support.api_clients import api_of
 from tests.support.browsers import browser_of
 from tests.support.jobs import perform_again, settle
 from tests.support.work import AtWork
-from tests.support.workspaces import ready, workspace
-
-__all__ = ["ready", "workspace"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")

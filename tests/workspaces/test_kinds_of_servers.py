@@ -32,11 +32,9 @@ from tests.support.drift_scene import check_drift, long_ago, made_long_ago, reso
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab, fill, running_lab
-from tests.support.newer_snapshots import Others, bring, opened_in, others
+from tests.support.newer_snapshots import Others, bring, opened_in
 from tests.support.requests import workspace_create
 from tests.support.retiring import contents_of, restore, retire
-
-__all__ = ["others"]
 
 pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 

@@ -11,17 +11,13 @@ from provisioner.workspaces.models import Rescue, Unsubmitted, Workspace
 from tests.support.lab import Lab
 from tests.support.newer_snapshots import (
     Others,
-    alice_at_work,
     bring,
     edit,
     opened_in,
-    others,
 )
 from tests.support.retiring import restore, retire, retire_and_purge
 from tests.support.submits import submit
 from tests.support.work import AtWork
-
-__all__ = ["alice_at_work", "others"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
