@@ -695,6 +695,19 @@ def show_rows(
         tell(nothing)
 
 
+def show_thing(args: argparse.Namespace, thing: Json, sentence: str) -> None:
+    """Print a thing as JSON, or what to say of it."""
+    if args.json:
+        print_json(thing)
+    else:
+        print(plain(sentence))
+
+
+def given(**asked: Any) -> Json:
+    """Return what was given: an option that was not is None."""
+    return {name: value for name, value in asked.items() if value is not None}
+
+
 def print_table(rows: list[list[Any]]) -> None:
     shown = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown)]
@@ -766,10 +779,8 @@ def run_login(args: argparse.Namespace) -> None:
         made = server.ask("POST", "tokens", body=body, is_repeatable=False)
         token, user = made["token"], made["owner"]
     path = keep_login(address, token=token, user=user)
-    if args.json:
-        print_json({"server": address, "user": user, "kept_in": str(path)})
-    else:
-        print(f"Signed in to {address} as {plain(user)}.")
+    kept = {"server": address, "user": user, "kept_in": str(path)}
+    show_thing(args, kept, f"Signed in to {address} as {user}.")
 
 
 def read_secret(prompt: str) -> str:
@@ -796,16 +807,15 @@ def ask_for_password(user: str | None, *, address: str) -> list[str]:
 
 def run_new(args: argparse.Namespace) -> None:
     server = server_of(args)
-    asked = {
-        "template": id_or_name(args.template),
-        "site": args.site,
-        "name": args.name,
-        "purpose": args.purpose,
-        "quality": args.quality,
-        "snapshot": args.snapshot and id_or_name(args.snapshot),
-        "lease": args.lease,
-    }
-    body = {name: value for name, value in asked.items() if value is not None}
+    body = given(
+        template=id_or_name(args.template),
+        site=args.site,
+        name=args.name,
+        purpose=args.purpose,
+        quality=args.quality,
+        snapshot=args.snapshot and id_or_name(args.snapshot),
+        lease=args.lease,
+    )
     # With its key the request is the same one, however often it is sent.
     key = args.key or str(uuid.uuid4())
     workspace = server.ask("POST", "workspaces", body=body, key=key)
@@ -832,22 +842,14 @@ def require(workspace: Json, is_as_wanted: bool) -> None:
 
 def run_list(args: argparse.Namespace) -> None:
     server = server_of(args)
-    query: Json = {"limit": 200}
+    query = given(limit=200, template=args.template, state=args.state)
     if not args.everybody:
         query["owner"] = args.owner or owner_of(server)
-    if args.template is not None:
-        query["template"] = args.template
-    if args.state is not None:
-        query["state"] = args.state
-    elif not args.all:
+    if args.state is None and not args.all:
         query["retired"] = "false"
     found = all_pages(server, "workspaces", query)
-    if args.json:
-        print_json(found)
-    elif found:
-        print_table([list_heading(), *map(list_row, found)])
-    else:
-        tell("No workspaces.")
+    heading = ["ID", "NAME", "OWNER", "STATE", "TEMPLATE", "CHANGE", "ENDS", "PATH"]
+    show_rows(args, found, heading, list_row, nothing="No workspaces.")
 
 
 def all_pages(server: Server, path: str, query: Json) -> list[Json]:
@@ -863,10 +865,6 @@ def all_pages(server: Server, path: str, query: Json) -> list[Json]:
 def owner_of(server: Server) -> str:
     """Return the owner of the token, as the server says."""
     return str(server.ask("GET", "tokens", query={"limit": 1})["results"][0]["owner"])
-
-
-def list_heading() -> list[str]:
-    return ["ID", "NAME", "OWNER", "STATE", "TEMPLATE", "CHANGE", "ENDS", "PATH"]
 
 
 def list_row(workspace: Json) -> list[Any]:
@@ -899,11 +897,8 @@ def run_wait(args: argparse.Namespace) -> None:
 def run_extend(args: argparse.Namespace) -> None:
     server = server_of(args)
     workspace = server.find(args.workspace)
-    body = {} if args.span is None else {"seconds": args.span}
-    show(
-        args,
-        server.change(workspace, "POST", "/extend", done="lease_not_longer", body=body),
-    )
+    body, done = given(seconds=args.span), "lease_not_longer"
+    show(args, server.change(workspace, "POST", "/extend", done=done, body=body))
 
 
 def run_retire(args: argparse.Namespace) -> None:
@@ -919,10 +914,7 @@ def run_retire(args: argparse.Namespace) -> None:
         if workspace["state"] == "ready" and operation["state"] == "refused":
             raise_refusal(server, workspace)
         require(workspace, workspace["state"] in PUT_AWAY)
-    if args.json:
-        print_json(workspace)
-    else:
-        print(retired_text(workspace))
+    show_thing(args, workspace, retired_text(workspace))
 
 
 def raise_refusal(server: Server, workspace: Json) -> NoReturn:
@@ -976,15 +968,13 @@ def restore_copy(server: Server, args: argparse.Namespace, workspace: Json) -> J
 
     Raises: Stop if there is no copy, or it is refused.
     """
-    body: Json = {
-        "site": copy_at(server, workspace, args.site)["site"],
-        "original_is_stopped": args.original_is_stopped,
-    }
-    if args.name is not None:
-        body["name"] = args.name
+    body = given(
+        site=copy_at(server, workspace, args.site)["site"],
+        original_is_stopped=args.original_is_stopped,
+        name=args.name,
+    )
     where = f"workspaces/{workspace['id']}/restore-copy"
-    made: Json = server.ask("POST", where, body=body)
-    return made
+    return server.ask("POST", where, body=body)
 
 
 def copies_of(server: Server, workspace: Json | None = None) -> list[Json]:
@@ -1067,8 +1057,7 @@ def print_split(args: argparse.Namespace, workspace: Json, split: Json) -> None:
 def run_clone(args: argparse.Namespace) -> None:
     server = server_of(args)
     source = server.find(args.workspace)
-    asked = {"name": args.name, "owner": args.owner, "snapshot": args.snapshot}
-    body = {name: value for name, value in asked.items() if value is not None}
+    body = given(name=args.name, owner=args.owner, snapshot=args.snapshot)
     workspace = server.ask("POST", f"workspaces/{source['id']}/clone", body=body)
     if args.wait is not False:
         workspace = server.settle(workspace, timeout=args.timeout)
@@ -1096,15 +1085,13 @@ def chosen_snapshot(server: Server, workspace: Json, wanted: int | None) -> int:
 
 def run_workspace_snapshots(args: argparse.Namespace) -> None:
     server = server_of(args)
-    workspace = server.find(args.workspace)
-    found = snapshots_of(server, workspace)
-    if args.json:
-        print_json(found)
-    elif found:
-        rows = [[s["id"], local_time(s["taken_at"]), s["name"]] for s in found]
-        print_table([["ID", "TAKEN", "NAME"], *rows])
-    else:
-        tell("No snapshots.")
+    found = snapshots_of(server, server.find(args.workspace))
+    heading = ["ID", "TAKEN", "NAME"]
+    show_rows(args, found, heading, taken_row, nothing="No snapshots.")
+
+
+def taken_row(snapshot: Json) -> list[Any]:
+    return [snapshot["id"], local_time(snapshot["taken_at"]), snapshot["name"]]
 
 
 def run_compare(args: argparse.Namespace) -> None:
@@ -1266,14 +1253,13 @@ def begin_bisection(server: Server, args: argparse.Namespace) -> Json:
             "“cloneyard bisect TEMPLATE --good N --bad M” begins one; “cloneyard "
             "bisect good ID” says what the change is that is being tested.",
         )
-    body: Json = {
-        "template": id_or_name(args.what),
-        "good": args.good,
-        "bad": args.bad,
-        "command": args.command,
-    }
-    if args.site is not None:
-        body["site"] = args.site
+    body = given(
+        template=id_or_name(args.what),
+        good=args.good,
+        bad=args.bad,
+        command=args.command,
+        site=args.site,
+    )
     return server.ask("POST", "bisections", body=body)
 
 
@@ -1368,9 +1354,7 @@ def find_template(server: Server, args: argparse.Namespace) -> Json:
     wanted = id_or_name(args.template)
     if isinstance(wanted, int):
         return server.ask("GET", f"templates/{wanted}")
-    query: Json = {"name": wanted, "archived": "all"}
-    if args.site is not None:
-        query["site"] = args.site
+    query = given(name=wanted, archived="all", site=args.site)
     found = server.ask("GET", "templates", query=query)["results"]
     if not found:
         raise Stop(NOT_FOUND, f"There is no template “{wanted}” for you to see.")
@@ -1380,9 +1364,7 @@ def find_template(server: Server, args: argparse.Namespace) -> Json:
 
 
 def run_templates(args: argparse.Namespace) -> None:
-    query: Json = {"limit": 200}
-    if args.archived:
-        query["archived"] = "only"
+    query = given(limit=200, archived="only" if args.archived else None)
     found = all_pages(server_of(args), "templates", query)
     heading = ["ID", "NAME", "SITE", "STATE", "CHANGE", "OWNER", "TITLE"]
     show_rows(args, found, heading, template_row, nothing="No templates.")
@@ -1403,7 +1385,7 @@ def run_template(args: argparse.Namespace) -> None:
     server = server_of(args)
     has_value = args.what in ("rename", "owner")
     if has_value != (args.value is not None):
-        how = "takes what it is to be" if has_value else "takes nothing more"
+        how = "takes the new value" if has_value else "takes nothing more"
         raise Stop(USAGE, f"“cloneyard template {args.what} TEMPLATE” {how}.")
     template = find_template(server, args)
     where = f"templates/{template['id']}"
@@ -1412,7 +1394,7 @@ def run_template(args: argparse.Namespace) -> None:
     elif args.what == "delete":
         delete_template(server, args, template)
     elif args.what == "rollback":
-        body = {} if args.build is None else {"build": args.build}
+        body = given(build=args.build)
         show_snapshot(args, server.ask("POST", f"{where}/roll-back", body=body))
     else:
         if has_value:
@@ -1496,28 +1478,54 @@ def follow_operation(
     Raises: Stop if it failed, or takes longer than --timeout.
     """
     subject, doing, done = said
-    line, ends = ProgressLine(), time.monotonic() + args.timeout
-    try:
-        while operation["state"] == "running" and args.wait is not False:
-            if time.monotonic() > ends:
-                raise Stop(UNDER_WAY, f"{subject} still {doing}.")
-            line.say(", ".join(filter(None, [f"{subject} {doing}", moved(operation)])))
-            time.sleep(POLL_EVERY_SECONDS)
-            operation = server.ask("GET", f"operations/{operation['id']}")
-    finally:
-        line.clear()
+    if args.wait is not False:
+        operation = follow(
+            *(server, operation, "operations"),
+            while_in=("running",),
+            said=(subject, doing),
+            timeout=args.timeout,
+        )
     if operation["state"] not in ("running", "succeeded"):
         raise Stop(FAILED, operation["status_message"], operation)
-    if args.json:
-        print_json(operation)
-    else:
-        print(f"{subject} {doing if operation['state'] == 'running' else done}.")
+    now = doing if operation["state"] == "running" else done
+    show_thing(args, operation, f"{subject} {now}.")
     return operation
+
+
+def follow(
+    server: Server,
+    thing: Json,
+    path: str,
+    *,
+    key: str = "state",
+    while_in: tuple[str, ...],
+    said: tuple[str, str],
+    timeout: float,
+) -> Json:
+    """Wait while a thing is in one of these states; return it as it is then.
+
+    `said` are the words for people: the subject with its verb, and what is being done.
+
+    Raises: Stop if it takes longer. The server continues.
+    """
+    subject, doing = said
+    line, ends = ProgressLine(), time.monotonic() + timeout
+    try:
+        while thing[key] in while_in:
+            if time.monotonic() > ends:
+                raise Stop(UNDER_WAY, f"{subject} still {doing}.")
+            line.say(", ".join(filter(None, [f"{subject} {doing}", moved(thing)])))
+            time.sleep(POLL_EVERY_SECONDS)
+            thing = server.ask("GET", f"{path}/{thing['id']}")
+    finally:
+        line.clear()
+    return thing
 
 
 def moved(operation: Json) -> str:
     """Return how far the running step says that it is, "" if it does not."""
-    running = [step for step in operation["steps"] if step["state"] == "running"]
+    steps = operation.get("steps", [])
+    running = [step for step in steps if step["state"] == "running"]
     return next((str(step["progress"].get("text", "")) for step in running), "")
 
 
@@ -1603,13 +1611,8 @@ def run_mirrors(args: argparse.Namespace) -> None:
         args.template = args.about
         query["template"] = find_template(server, args)["id"]
     found = all_pages(server, "mirrors", query)
-    if args.json:
-        print_json(found)
-    elif found:
-        heading = ["ID", "TEMPLATE", "SITE", "STATE", "CHANGE", "BEHIND", "TRANSFERS"]
-        print_table([[*heading, "TROUBLE"], *map(mirror_row, found)])
-    else:
-        tell("No mirrors.")
+    heading = ["ID", "TEMPLATE", "SITE", "STATE", "CHANGE", "BEHIND", "TRANSFERS"]
+    show_rows(args, found, [*heading, "TROUBLE"], mirror_row, nothing="No mirrors.")
 
 
 def mirror_row(mirror: Json) -> list[Any]:
@@ -1662,11 +1665,8 @@ def run_sites(args: argparse.Namespace) -> None:
         if stop.body.get("code") != "not_allowed":
             raise
         found = sites_of_templates(server)
-    if args.json:
-        print_json(found)
-        return
     heading = ["NAME", "TITLE", "PERFORCE", "STATE", "HOSTS"]
-    print_table([heading, *map(site_row, found)])
+    show_rows(args, found, heading, site_row, nothing="No sites.")
 
 
 def run_dedupe_plans(args: argparse.Namespace) -> None:
@@ -1682,11 +1682,8 @@ def run_dedupe_plans(args: argparse.Namespace) -> None:
             raise Stop(USAGE, "Name the site whose plan is switched.")
         where = f"deduplication/plans/{plans[0]['site_id']}"
         plans = [server.ask("PATCH", where, body={"is_on": args.is_on})]
-    if args.json:
-        print_json(plans)
-    else:
-        heading = ["SITE", "PLAN", "WINDOWS", "MINUTES", "STATUS"]
-        print_table([heading, *map(dedupe_plan_row, plans)])
+    heading = ["SITE", "PLAN", "WINDOWS", "MINUTES", "STATUS"]
+    show_rows(args, plans, heading, dedupe_plan_row, nothing="No sites.")
 
 
 def dedupe_plan_row(plan: Json) -> list[Any]:
@@ -1757,17 +1754,17 @@ def create_sandbox(server: Server, args: argparse.Namespace) -> Json:
         raise Stop(
             USAGE, "“cloneyard sandbox create” needs --of, --version and --host."
         )
-    body = {
-        "name": args.sandbox,
-        "server": id_or_name(args.of),
-        "host": id_or_name(args.host),
-        "version": args.version,
-        "purpose": args.purpose,
-        "hours": args.hours,
-    }
-    for name in ("reason", "port", "server_id"):
-        if getattr(args, name):
-            body[name] = getattr(args, name)
+    body = given(
+        name=args.sandbox,
+        server=id_or_name(args.of),
+        host=id_or_name(args.host),
+        version=args.version,
+        purpose=args.purpose,
+        hours=args.hours,
+        reason=args.reason or None,
+        port=args.port or None,
+        server_id=args.server_id or None,
+    )
     return server.ask("POST", "sandboxes", body=body, is_repeatable=False)
 
 
@@ -1779,16 +1776,12 @@ def settle_sandbox(
     Raises: Stop if it failed, or takes longer.
     """
     expected = ("ready", "retiring", "retired") if is_recipe else ("ready",)
-    line, ends = ProgressLine(), time.monotonic() + timeout
-    try:
-        while sandbox["state"] == "creating":
-            if time.monotonic() > ends:
-                raise Stop(UNDER_WAY, f"{sandbox['name']} is still being made.")
-            line.say(f"{sandbox['name']} is being made")
-            time.sleep(POLL_EVERY_SECONDS)
-            sandbox = server.ask("GET", f"sandboxes/{sandbox['id']}")
-    finally:
-        line.clear()
+    sandbox = follow(
+        *(server, sandbox, "sandboxes"),
+        while_in=("creating",),
+        said=(f"{sandbox['name']} is", "being created"),
+        timeout=timeout,
+    )
     if sandbox["state"] not in expected:
         raise Stop(FAILED, sandbox["status_message"], sandbox)
     return sandbox
@@ -1841,11 +1834,10 @@ def list_or_save_plans(args: argparse.Namespace, path: str, changes: Json) -> No
     Raises: Stop if there is no such server or plan, or the change is refused.
     """
     server = server_of(args)
-    changes = {
-        **{"host": None if args.host is None else id_or_name(args.host)},
+    body = given(
+        host=None if args.host is None else id_or_name(args.host),
         **{"version": args.version, "cron": args.cron, "is_on": args.is_on, **changes},
-    }
-    body = {name: value for name, value in changes.items() if value is not None}
+    )
     if not body:
         plans = server.ask("GET", path)["results"]
         if args.of is not None:
@@ -1882,11 +1874,7 @@ def of_server(found: list[Json], name: str | None) -> list[Json]:
 
 def run_checkpoints(args: argparse.Namespace) -> None:
     """List the checkpoints that are kept, or with --all those that were, too."""
-    query: Json = {"limit": 200}
-    if not args.all:
-        query["kept"] = "yes"
-    if args.of is not None:
-        query["server"] = args.of
+    query = given(limit=200, kept=None if args.all else "yes", server=args.of)
     found = all_pages(server_of(args), "checkpoints", query)
     heading = ["SERVER", "AS OF", "CHANGE", "JOURNAL", "PROVEN", "HOST", "FILE"]
     show_rows(
@@ -1917,16 +1905,16 @@ def run_checkpoint(args: argparse.Namespace) -> None:
     body = {"server": id_or_name(args.of)}
     asked = server.ask("POST", "checkpoints", body=body, is_repeatable=False)
     if args.wait is False:
-        begun(args, asked, f"{asked['name']} makes a checkpoint of {asked['server']}.")
+        show_thing(
+            args, asked, f"{asked['name']} makes a checkpoint of {asked['server']}."
+        )
         return
     sandbox = settle_sandbox(server, asked, timeout=args.timeout, is_recipe=True)
     query = {"server": sandbox["server"], "limit": 200}
     made = newest_of(server, "checkpoints", query, sandbox)
-    if args.json:
-        print_json(made)
-    else:
-        stands = said_number(made["change"])
-        print(f"Kept on {made['host']} as {made['path']}, proven, at change {stands}.")
+    where = f"on {made['host']} as {made['path']}"
+    stands = said_number(made["change"])
+    show_thing(args, made, f"Kept {where}, proven, at change {stands}.")
 
 
 def run_verifications(args: argparse.Namespace) -> None:
@@ -1970,7 +1958,7 @@ def run_verify(args: argparse.Namespace) -> None:
     body = {"server": id_or_name(args.of)}
     asked = server.ask("POST", "verifications", body=body, is_repeatable=False)
     if args.wait is False:
-        begun(args, asked, f"{asked['name']} verifies the archives.")
+        show_thing(args, asked, f"{asked['name']} verifies the archives.")
         return
     sandbox = settle_sandbox(server, asked, timeout=args.timeout, is_recipe=True)
     found = newest_of(server, "verifications", {"limit": 200}, sandbox)
@@ -1981,18 +1969,7 @@ def run_verify(args: argparse.Namespace) -> None:
     if found["bad"] or found["missing"] or shelved:
         more = f"“cloneyard verifications --id {found['id']}” lists them."
         raise Stop(FAILED, f"{said} {more}", found)
-    if args.json:
-        print_json(found)
-    else:
-        print(said)
-
-
-def begun(args: argparse.Namespace, thing: Json, sentence: str) -> None:
-    """Print what was begun, for somebody who does not wait."""
-    if args.json:
-        print_json(thing)
-    else:
-        print(sentence)
+    show_thing(args, found, said)
 
 
 def newest_of(server: Server, path: str, query: Json, sandbox: Json) -> Json:
@@ -2000,7 +1977,8 @@ def newest_of(server: Server, path: str, query: Json, sandbox: Json) -> Json:
     for each in server.ask("GET", path, query=query)["results"]:
         if each["sandbox"] == sandbox["name"]:
             return dict(each)
-    raise Stop(FAILED, f"{sandbox['name']} was retired before its end.", sandbox)
+    sentence = f"{sandbox['name']} was retired before it had finished."
+    raise Stop(FAILED, sentence, sandbox)
 
 
 def run_drills(args: argparse.Namespace) -> None:
@@ -2029,30 +2007,41 @@ def run_drill(args: argparse.Namespace) -> None:
     server = server_of(args)
     body = {"server": id_or_name(args.of)}
     drill = server.ask("POST", "drills", body=body, is_repeatable=False)
-    line, ends = ProgressLine(), time.monotonic() + args.timeout
-    try:
-        while drill["outcome"] == "Running" and args.wait is not False:
-            if time.monotonic() > ends:
-                raise Stop(UNDER_WAY, f"{drill['sandbox']} is still running.", drill)
-            line.say(f"{drill['server']} is brought up at {drill['site']}")
-            time.sleep(POLL_EVERY_SECONDS)
-            drill = server.ask("GET", f"drills/{drill['id']}")
-    finally:
-        line.clear()
+    if args.wait is not False:
+        drill = follow(
+            *(server, drill, "drills"),
+            key="outcome",
+            while_in=("Running",),
+            said=(f"{drill['server']} is", f"being brought up at {drill['site']}"),
+            timeout=args.timeout,
+        )
     if drill["outcome"] not in ("Running", "Passed"):
         said = drill["trouble"] or drill["finding"] or "The drill was stopped."
         raise Stop(FAILED, said, drill)
-    if args.json:
-        print_json(drill)
-    elif drill["outcome"] == "Running":
-        print(f"{drill['sandbox']} is begun at {drill['site']}.")
-    else:
-        print(
+    sentence = f"{drill['sandbox']} was started at {drill['site']}."
+    if drill["outcome"] == "Passed":
+        sentence = (
             f"{drill['server']} answered at {drill['site']} after "
             f"{said_number(drill['took_seconds'])} s, at change "
             f"{said_number(drill['change'])}; the copy was "
             f"{said_number(drill['lost_seconds'])} s old."
         )
+    show_thing(args, drill, sentence)
+
+
+def switching() -> Parser:
+    """Return the options that switch a plan on or off."""
+    options = Parser(add_help=False)
+    switch = options.add_mutually_exclusive_group()
+    for name, is_on in (("on", True), ("off", False)):
+        switch.add_argument(
+            f"--{name}",
+            dest="is_on",
+            action="store_const",
+            const=is_on,
+            help=f"switch the plan {name}",
+        )
+    return options
 
 
 def add_recipe_commands(add: Any, asking: Parser) -> None:
@@ -2062,22 +2051,16 @@ def add_recipe_commands(add: Any, asking: Parser) -> None:
     of_any.add_argument(
         "of", metavar="SERVER", nargs="?", type=word, help="a Perforce server"
     )
-    planning = Parser(add_help=False, parents=[of_any])
-    switch = planning.add_mutually_exclusive_group()
-    for name, is_on in (("--on", True), ("--off", False)):
-        switch.add_argument(
-            *(name,),
-            dest="is_on",
-            action="store_const",
-            const=is_on,
-            help=f"switch the plan {name[2:]}",
-        )
+    planning = Parser(add_help=False, parents=[of_any, switching()])
     planning.add_argument("--host", type=word, help="a host of sandboxes")
     planning.add_argument("--version", metavar="RELEASE", type=word, help="of p4d")
     planning.add_argument("--cron", help='when, in UTC, such as "30 2 * * *"')
     aging = Parser(add_help=False)
     aging.add_argument(
-        *("--oldest-hours",), metavar="N", type=int, help="older is told of"
+        *("--oldest-hours",),
+        metavar="N",
+        type=int,
+        help="age above which administrators are told",
     )
 
     kept = add("checkpoints", run_checkpoints, "list checkpoints that are kept", of_any)
@@ -2206,23 +2189,18 @@ def begin_run(server: Server, args: argparse.Namespace) -> Json:
         raise Stop(USAGE, "Say what is measured: --sandbox, --of or --template.")
     for name, row in rows.items():
         asked[name] = None if row is None else id_or_name(row)
-    body = {name: value for name, value in asked.items() if value is not None}
     path = "qualification-runs" + ("/baseline" if args.what == "baseline" else "")
-    return server.ask("POST", path, body=body, is_repeatable=False)
+    return server.ask("POST", path, body=given(**asked), is_repeatable=False)
 
 
 def settle_run(server: Server, run: Json, *, timeout: float) -> Json:
     """Wait until a run has ended. Raises: Stop if it failed, or takes longer."""
-    line, ends = ProgressLine(), time.monotonic() + timeout
-    try:
-        while run["state"] in ("waiting", "running"):
-            if time.monotonic() > ends:
-                raise Stop(UNDER_WAY, f"Run {run['id']} is still {run['state']}.", run)
-            line.say(f"Run {run['id']} is {run['state']}")
-            time.sleep(POLL_EVERY_SECONDS)
-            run = server.ask("GET", f"qualification-runs/{run['id']}")
-    finally:
-        line.clear()
+    run = follow(
+        *(server, run, "qualification-runs"),
+        while_in=("waiting", "running"),
+        said=(f"Run {run['id']} is", "running"),
+        timeout=timeout,
+    )
     if run["state"] != "done":
         raise Stop(FAILED, run["status_message"], run)
     return run
@@ -2299,13 +2277,7 @@ def run_snapshot_policies(args: argparse.Namespace) -> None:
         server.ask("DELETE", f"snapshot-policies/{args.delete}")
         tell(f"Policy {args.delete} was deleted.")
         return
-    numbers = {
-        **{"hourly": args.hourly, "daily": args.daily},
-        "max_percent": args.max_percent,
-    }
-    body: Json = {
-        name: number for name, number in numbers.items() if number is not None
-    }
+    body = given(hourly=args.hourly, daily=args.daily, max_percent=args.max_percent)
     if body and args.site is None:
         raise Stop(USAGE, "Name the site whose policy is set.")
     if not body and (args.template or args.purpose):
@@ -2348,22 +2320,17 @@ def run_upload_log(args: argparse.Namespace) -> None:
             upload = server.upload("server-log-uploads", query, file)
     except OSError as error:
         raise Stop(USAGE, f"{path}: {error.strerror}.") from None
-    line, ends = ProgressLine(), time.monotonic() + args.timeout
-    try:
-        while upload["state"] == "waiting" and args.wait is not False:
-            if time.monotonic() > ends:
-                raise Stop(UNDER_WAY, f"{upload['name']} is still being read.")
-            line.say(f"{upload['name']} is being read")
-            time.sleep(POLL_EVERY_SECONDS)
-            upload = server.ask("GET", f"server-log-uploads/{upload['id']}")
-    finally:
-        line.clear()
+    if args.wait is not False:
+        upload = follow(
+            *(server, upload, "server-log-uploads"),
+            while_in=("waiting",),
+            said=(f"{upload['name']} is", "being read"),
+            timeout=args.timeout,
+        )
     if upload["state"] == "refused":
         raise Stop(REFUSED, upload["message"], upload)
-    if args.json:
-        print_json(upload)
-    else:
-        print(upload["message"] or f"{upload['name']} is uploaded. A worker reads it.")
+    said = upload["message"] or f"{upload['name']} is uploaded. A worker reads it."
+    show_thing(args, upload, said)
 
 
 def run_processes(args: argparse.Namespace) -> None:
@@ -2371,16 +2338,12 @@ def run_processes(args: argparse.Namespace) -> None:
     server = server_of(args)
     if args.end is not None:
         ending = server.ask("POST", f"processes/{args.end}/end")
-        if args.json:
-            print_json(ending)
-        else:
-            what = f"{ending['command']} of {ending['user']}"
-            where = f"{ending['number']} at {ending['server']}"
-            print(f"Process {where}, {what}, is being ended.")
+        what = f"{ending['command']} of {ending['user']}"
+        where = f"{ending['number']} at {ending['server']}"
+        show_thing(args, ending, f"Process {where}, {what}, is being ended.")
         return
-    asked = {"server": args.of, "user": args.user, "at_least": args.at_least}
-    query: Json = {name: value for name, value in asked.items() if value is not None}
-    found = all_pages(server, "processes", {**query, "limit": 200})
+    asked = given(server=args.of, user=args.user, at_least=args.at_least)
+    found = all_pages(server, "processes", {**asked, "limit": 200})
     heading = ["ID", "SERVER", "NUMBER", "STATE", "USER", "COMMAND", "STARTED"]
     show_rows(args, found, heading, process_row, nothing="No processes.")
 
@@ -2690,6 +2653,10 @@ def make_parser() -> Parser:
     )
     one = Parser(add_help=False)
     one.add_argument("workspace", type=word, help="name or ID")
+    at_site = Parser(add_help=False)
+    at_site.add_argument(
+        "--site", type=word, help="where it is cloned (default: your home site)"
+    )
     parser = Parser(
         prog="cloneyard",
         description=__doc__,
@@ -2760,7 +2727,7 @@ def make_parser() -> Parser:
         "span",
         nargs="?",
         type=span,
-        help="from now, such as 8h (default: as long as usual)",
+        help="from now, such as 8h (default: the usual length)",
     )
     retire = add("retire", run_retire, "retire a workspace", one, asking)
     unsubmitted = retire.add_mutually_exclusive_group()
@@ -2868,7 +2835,7 @@ def make_parser() -> Parser:
         "bisect",
         run_bisect,
         "search for the first bad change, or give a verdict",
-        asking,
+        *(at_site, asking),
     )
     bisect.add_argument(
         "what",
@@ -2890,16 +2857,10 @@ def make_parser() -> Parser:
         default="",
         help="command whose exit code decides: 0 good, 125 skip, 1 to 127 bad",
     )
-    bisect.add_argument(
-        "--site", type=word, help="where it is cloned (default: your home site)"
-    )
-    logs = add("logs", run_logs, "print the log of an operation")
+    logs = add("logs", run_logs, "print the log of an operation", at_site)
     logs.add_argument("workspace", nargs="?", type=word, help="name or ID")
     logs.add_argument(
         "--template", type=word, help="log of the newest build of this template"
-    )
-    logs.add_argument(
-        "--site", type=word, help="where it is cloned (default: your home site)"
     )
     logs.add_argument(
         "--operation", metavar="ID", type=int, help="log of this operation"
@@ -2914,28 +2875,17 @@ def make_parser() -> Parser:
         help="follow until it ends; the exit code is its result",
     )
     logs.add_argument("--all", action="store_true", help="from the beginning")
-    opening = add("open", run_open, "open a page of Cloneyard in the browser")
+    opening = add("open", run_open, "open a page of Cloneyard in the browser", at_site)
     opening.add_argument("workspace", nargs="?", type=word, help="name or ID")
     opening.add_argument("--template", type=word, help="page of a template")
-    opening.add_argument(
-        "--site", type=word, help="where it is cloned (default: your home site)"
-    )
     add("sites", run_sites, "list sites")
     dedupe = add(
         "dedupe-plans",
         run_dedupe_plans,
         "list plans of deduplication, or switch that of a site (administrators)",
+        switching(),
     )
     dedupe.add_argument("site", nargs="?", type=word, help="name")
-    switch = dedupe.add_mutually_exclusive_group()
-    for name, is_on in (("--on", True), ("--off", False)):
-        switch.add_argument(
-            name,
-            dest="is_on",
-            action="store_const",
-            const=is_on,
-            help=f"switch it {name[2:]}",
-        )
     add("sandboxes", run_sandboxes, "list sandboxes of Perforce servers")
     sandbox = add(
         "sandbox",
@@ -2991,7 +2941,7 @@ def make_parser() -> Parser:
         "--max-percent",
         metavar="N",
         type=int,
-        help="how much of a workspace's volume they may hold (0: no bound)",
+        help="how much of a workspace's volume they may hold (0: no limit)",
     )
     policies.add_argument("--delete", metavar="ID", type=int, help="delete a policy")
     processes = add(
@@ -3002,7 +2952,10 @@ def make_parser() -> Parser:
     processes.add_argument("--of", metavar="SERVER", type=word, help="name of a server")
     processes.add_argument("--user", type=word, help="whose")
     processes.add_argument(
-        "--at-least", metavar="SPAN", type=span, help="that run for so long, as 30m"
+        "--at-least",
+        metavar="SPAN",
+        type=span,
+        help="running at least this long, such as 30m",
     )
     processes.add_argument("--end", metavar="ID", type=int, help="end one")
     upload_log = add(
@@ -3021,10 +2974,6 @@ def make_parser() -> Parser:
     complete = verbs.add_parser("complete", add_help=False)
     complete.add_argument("words", nargs="*")
     complete.set_defaults(run=run_complete)
-    at_site = Parser(add_help=False)
-    at_site.add_argument(
-        "--site", type=word, help="where it is cloned (default: your home site)"
-    )
     templates = add("templates", run_templates, "list templates")
     templates.add_argument("--archived", action="store_true", help="archived ones")
     template = add(

@@ -63,7 +63,7 @@ def test_an_owner_renames_archives_and_hands_over_a_template(
     late = command_line.run("template", "rename", "main", "Mine")
     ended_with(late, cloneyard.REFUSED, saying="You may not do this")
     hasty = command_line.run("template", "rename", "main")
-    ended_with(hasty, cloneyard.USAGE, saying="takes what it is to be")
+    ended_with(hasty, cloneyard.USAGE, saying="takes the new value")
     nothing = command_line.run("template", "show", "nope")
     ended_with(nothing, cloneyard.NOT_FOUND, saying="There is no template")
 
