@@ -51,7 +51,7 @@ EXPECTS_ANSWER = re.compile(rb"\r\nexpect:[ \t]*100-continue", re.IGNORECASE)
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """One whose threads wait for no client, and with others for probes."""
+    """A worker whose threads never wait for a client, with others for probes."""
 
     def get_thread_pool(self) -> ThreadPoolExecutor:
         return Threads(requests=self.cfg.threads)

@@ -181,8 +181,8 @@ def _exclusion(role: Role, protocol: Protocol, facts: ReaderFacts) -> Said | Non
         )
     if role == Role.DEPOTS and facts.shares_archives and protocol in BLOCK:
         return Said(
-            text="Replicas on other hosts share the archives, and only one host has "
-            "this.",
+            text="Replicas on other hosts share the archives, and "
+            "only one host has this.",
             source=SHARED_ARCHIVES,
         )
     return None
@@ -288,7 +288,7 @@ def _doubts_of_facts(
                 source=LARGE_VOLUMES,
             )
         elif facts.archive_bytes is not None and facts.growth_percent is None:
-            yield Said(text="How archives grow is not said, so nothing is said of it.")
+            yield Said(text="The growth of archives was not given, so it is left out.")
 
 
 def archive_bytes_ahead(facts: ReaderFacts) -> int | None:

@@ -78,7 +78,7 @@ not count there. Log and temporary files need no backup (Source: LAYOUT, for the
 _LOCAL_DB = "“Best: DAS RAID 10”, and little latency is asked for"
 _SAN_DB = (
     "An old table says fair; today's guide recommends a local disk or a SAN of low "
-    "latency, and NetApp ran its own server so"
+    "latency, and NetApp ran its own server that way"
 )
 _NAS_DB = "“Bad or unsupported: NAS”; today's guide: locks over NFS are slow"
 _SLOWER_JOURNAL = "A journal over NFS makes all operations slower"
@@ -104,7 +104,7 @@ PERFORMANCE: Mapping[Role, Mapping[Protocol, Score]] = {
     },
     Role.LOG: {
         Protocol.LOCAL: _unverified(
-            BEST, "Each command writes lines to it, and no network is between"
+            BEST, "Each command writes lines to it, with no network in between"
         ),
         **{
             each: _inferred(GOOD, MULTI_SITE, "SAN for database, journal and log")
@@ -124,14 +124,14 @@ PERFORMANCE: Mapping[Role, Mapping[Protocol, Score]] = {
         Protocol.LOCAL: _unverified(BEST, "The nearest disk is the fastest"),
         **{each: _unverified(GOOD, "A network is between") for each in SAN},
         **{
-            each: _unverified(FAIR, "A network and a file protocol are between")
+            each: _unverified(FAIR, "A network and a file protocol are in between")
             for each in NAS
         },
     },
     Role.WORKSPACES: {
         Protocol.LOCAL: _unverified(BEST, "The nearest disk is the fastest"),
         **{each: _unverified(GOOD, "A network is between") for each in SAN},
-        Protocol.NFS3: _unverified(GOOD, "What clones are used over most"),
+        Protocol.NFS3: _unverified(GOOD, "What most clones are mounted with"),
         Protocol.NFS41: _unverified(GOOD, "No published run compares it with NFSv3"),
         Protocol.SMB: _unverified(FAIR, "Many small files cost more round trips"),
     },
@@ -140,11 +140,11 @@ PERFORMANCE: Mapping[Role, Mapping[Protocol, Score]] = {
 # --- what depends on the protocol alone
 
 _ONE_HOST = "One host has it"
-_LUN_OF_ONE = "A LUN is of one host, unless a cluster filesystem shares it"
+_LUN_OF_ONE = "A LUN belongs to one host, unless a cluster filesystem shares it"
 _BOTH = "ONTAP serves one volume over NFS and SMB at once"
 _MULTIPATH = "LUN, multipath and a filesystem of the host on top"
 _SANDBOXES = "Snapshots, also of several volumes, and Cloneyard's sandboxes of them"
-_ETHERNET = "Goes over the Ethernet that is there"
+_ETHERNET = "Uses the Ethernet that is there"
 
 GENERAL: Mapping[Criterion, Mapping[Protocol, Score]] = {
     Criterion.ACCESS: {

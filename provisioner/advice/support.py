@@ -193,8 +193,12 @@ def kernel_support(release: str, *, today: dt.date) -> Support:
     if series is None:
         return Support(
             status=Status.UNKNOWN,
-            says="Its worker did not say it." if not release else "It is not Linux's.",
-            do="Restart the worker: it says so when it starts." if not release else "",
+            says="Its worker did not report it."
+            if not release
+            else "It is not Linux's.",
+            do="Restart the worker: it reports that when it starts."
+            if not release
+            else "",
         )
     slow = (
         f" Before {OLDEST_LINUX[0]}.{OLDEST_LINUX[1]} Python alone walks trees, "
@@ -227,7 +231,7 @@ def kernel_support(release: str, *, today: dt.date) -> Support:
         )
     return Support(
         status=Status.TOO_OLD,
-        says=f"kernel.org fixes its series no more.{slow}",
+        says=f"kernel.org no longer fixes its series.{slow}",
         do="Use a long-term series.",
         source=KERNEL_DATES,
     )

@@ -84,7 +84,7 @@ def copy_rule_set(
 
 
 def copy_rule_delete(*, by: User, rule: CopyRule) -> None:
-    """Copy no more workspaces; a sweep deletes the copies.
+    """Stop copying workspaces; a sweep deletes the copies.
 
     Raises: NotAllowed.
     """

@@ -70,7 +70,7 @@ def overviews_of(copies: Sequence[WorkspaceCopy]) -> list[CopyOverview]:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOverview:
-    """What a mirror's site gets of workspaces, and how many copies the rule made."""
+    """Which workspaces a mirror's site gets copies of, and how many there are."""
 
     rule: CopyRule | None
     copies: int

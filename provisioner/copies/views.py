@@ -41,7 +41,7 @@ def copy_rule(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @administrators_only
 def copy_rule_delete(request: WebRequest, pk: int) -> HttpResponse:
-    """Copy no more workspaces to a mirror's site."""
+    """Stop copying workspaces to a mirror's site."""
     mirror = get_object_or_404(mirrors_visible_to(request.user), pk=pk)
     rule = rule_at(mirror)
     if rule is None:

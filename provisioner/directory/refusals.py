@@ -27,6 +27,6 @@ class DisabledThere(SignInRefused):
 
 
 class NothingToApprove(ActionRefused):
-    """This sync asks for nothing any more: a newer one has run. Look at that one."""
+    """This sync no longer needs approval: a newer one has run. See that one."""
 
     code = "nothing_to_approve"

@@ -108,7 +108,7 @@ def _replicated(
 
 
 def drill_plan_stop(*, by: User, server: PerforceServer) -> None:
-    """Make no more drills of a server by plan. Raises: NotAllowed, NoDrillPlan."""
+    """Stop the scheduled drills of a server. Raises: NotAllowed, NoDrillPlan."""
     permissions.require(permissions.can_administer(by))
     _known_plan_of(server)
     drill_plan_save(by=by, server=server, is_on=False)
@@ -155,7 +155,7 @@ def drill_passed(sandbox: Sandbox) -> None:
     if drill.lost > dt.timedelta(hours=drill.oldest_hours):
         drill.finding = (
             f"The copy was {said_lost} old, and may be {drill.oldest_hours} hours. "
-            "Look whether SnapMirror still transfers."
+            "Check whether SnapMirror still transfers."
         )
     drill.ended_at = clocks.database_now()
     drill.trouble = ""
@@ -206,8 +206,8 @@ def drill_give_up(drill: Drill) -> None:
     with transaction.atomic():
         drill_failed(
             sandbox,
-            message="It did not come to its end in time. Look whether a worker runs "
-            f"on {sandbox.host.name}.",
+            message="It did not finish in time. Check whether a worker runs on "
+            f"{sandbox.host.name}.",
         )
         sandbox_retire(
             by=system_user(), sandbox=sandbox, reason="Its drill takes too long."

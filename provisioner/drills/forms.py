@@ -25,7 +25,7 @@ class DrillPlanForm(PlanForm):
     oldest_hours = forms.IntegerField(
         min_value=1,
         max_value=MOST_HOURS,
-        label="Hours that the copy may be old",
+        label="Maximum age of the copy, in hours",
         help_text="An older copy counts as a failure: so much work would be lost.",
     )
 
@@ -37,7 +37,7 @@ class DrillPlanForm(PlanForm):
         self.fields[
             "host"
         ].help_text = (
-            "At another site than the server, where SnapMirror keeps its copies."
+            "At a site other than the server's, where SnapMirror keeps its copies."
         )
 
     def clean_replicas(self) -> dict[str, str]:

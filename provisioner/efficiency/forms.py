@@ -33,8 +33,8 @@ class DedupePlanForm(AskingForm):
         required=False,
         max_length=40_000,
         label="Further volumes",
-        help_text="Names in the SVM, one a line, such as those of depots. Clones are "
-        "left out.",
+        help_text="Names in the SVM, one a line, such as those of depots. "
+        "Clones are left out.",
     )
     cron = forms.CharField(
         max_length=schedules.LONGEST,
@@ -46,14 +46,15 @@ class DedupePlanForm(AskingForm):
         min_value=0,
         max_value=2**31 - 1,
         label="Minutes of a window",
-        help_text="What runs at its end is stopped, and comes first in the next.",
+        help_text="What still runs at its end is stopped, and goes "
+        "first in the next one.",
     )
     waits_for_quiet = forms.BooleanField(
         required=False,
         label="Only while the site is quiet",
         help_text="While no template is built and no request waits. Otherwise a policy "
-        "of ONTAP runs the plan, if it has the schedule and the window is of whole "
-        "hours.",
+        "of ONTAP runs the plan, if it has the schedule and the "
+        "window is of whole hours.",
     )
 
 

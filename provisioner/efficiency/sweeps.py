@@ -91,7 +91,7 @@ def deduplicate_site(site_id: int) -> None:
         status = deduplicate(plan)
     except GatewayError as error:
         log.warning("site_not_deduplicated", site=plan.site.name, **error.log_context())
-        status = f"{error.sentence} It is tried again in a minute."
+        status = f"{error.sentence} Cloneyard tries again in a minute."
     DedupePlan.objects.filter(pk=plan.pk).update(
         status=status, checked_at=clocks.database_now()
     )

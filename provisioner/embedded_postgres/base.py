@@ -37,7 +37,7 @@ _servers: dict[Path, EmbeddedServer] = {}
 
 
 class LivingProcesses(DiskList):
-    """The processes that use a server: one that was killed uses it no more."""
+    """The processes that use a server: one that was killed no longer uses it."""
 
     def _get(self) -> list[int]:
         return [pid for pid in super()._get() if _is_alive(pid)]

@@ -160,8 +160,8 @@ def orphans_end(
 ) -> list[ProcessEnding]:
     """Request the end of a server's orphans, oldest first.
 
-    Of those with these ids, if given. What is no orphan by now is left alone, and so is
-    what is to be ended already, or was requested in vain so lately.
+    Of those with these ids, if given. Left alone is what is no longer an orphan, what
+    is about to be ended, and what was requested in vain a short while ago.
 
     Raises: NotAllowed.
     """
@@ -235,8 +235,8 @@ def program_mails_send(
 ) -> list[ProgramMail]:
     """Ask people with old programs for an update, by one mail each.
 
-    Of those with these names, if given, and 200 at a time. Whom a mail was sent to
-    within 30 days, or who has no old program by now, gets none.
+    Of those with these names, if given, and 200 at a time. Nobody gets one who had one
+    within 30 days, or who no longer has an old program.
 
     Raises: NotAllowed, MailsNotSent.
     """

@@ -8,7 +8,7 @@ from provisioner.insight.actions import MOST_COUNTED, MOST_DAYS, MOST_HOURS
 from provisioner.insight.client_advice import KINDS
 from provisioner.insight.models import Process
 from provisioner.insight.programs import LONGEST_NAME, RELEASE
-from provisioner.sites.models import PerforceServer
+from provisioner.sites.forms import of_any_server
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm
 
@@ -18,14 +18,14 @@ class OrphanRuleForm(AskingForm):
         required=False,
         min_value=1,
         max_value=MOST_HOURS,
-        label="A command counts after, in hours",
+        label="Hours after which a command counts",
         help_text="Running or paused. Empty: never.",
     )
     idle_hours = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_HOURS,
-        label="An idle connection counts after, in hours",
+        label="Hours after which an idle connection counts",
         help_text="Shown where monitor=2 or more is set. Empty: never.",
     )
     only_gone_hosts = forms.BooleanField(
@@ -46,30 +46,25 @@ class AdviceRuleForm(AskingForm):
     unused_days = forms.IntegerField(
         min_value=1,
         max_value=MOST_DAYS,
-        label="A client counts as unused after, in days",
+        label="Days after which a client counts as unused",
         help_text="Since its Access date. P4V that stays open keeps it fresh.",
     )
     many_files = forms.IntegerField(
         min_value=1,
         max_value=MOST_COUNTED,
-        label="A sync is large from this many files",
-        help_text="That the server sent, by its log.",
+        label="Files from which a sync counts as large",
+        help_text="Files that the server sent, by its log.",
     )
     many_protections = forms.IntegerField(
         min_value=1,
         max_value=MOST_COUNTED,
-        label="Protections are long from this many lines",
+        label="Lines from which protections count as long",
     )
 
 
 class ClientAdviceFilterForm(FilterForm):
     q = forms.CharField(required=False, max_length=100, label="Client, owner or host")
-    server = forms.ModelChoiceField(
-        PerforceServer.objects.all(),
-        required=False,
-        to_field_name="name",
-        empty_label="All servers",
-    )
+    server = of_any_server()
     advice = forms.ChoiceField(
         required=False,
         choices=[("", "All advice"), *((kind.code, kind.title) for kind in KINDS)],
@@ -86,7 +81,7 @@ class ProgramReleaseForm(AskingForm):
         required=False,
         max_length=7,
         label="Minimum release",
-        help_text="Such as 2022.1. What is older counts as too old.",
+        help_text="Such as 2022.1. Older ones count as too old.",
     )
     recommended = forms.CharField(
         required=False,
@@ -100,12 +95,7 @@ class ProgramFilterForm(FilterForm):
     q = forms.CharField(
         required=False, max_length=100, label="Program, release, user or host"
     )
-    server = forms.ModelChoiceField(
-        PerforceServer.objects.all(),
-        required=False,
-        to_field_name="name",
-        empty_label="All servers",
-    )
+    server = of_any_server()
     older_than = forms.RegexField(
         RELEASE,
         required=False,
@@ -118,12 +108,7 @@ class ProcessFilterForm(FilterForm):
     q = forms.CharField(
         required=False, max_length=100, label="User, client, host, program or command"
     )
-    server = forms.ModelChoiceField(
-        PerforceServer.objects.all(),
-        required=False,
-        to_field_name="name",
-        empty_label="All servers",
-    )
+    server = of_any_server()
     state = forms.ChoiceField(
         required=False, choices=[("", "All states"), *Process.State.choices]
     )

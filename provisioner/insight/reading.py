@@ -59,7 +59,7 @@ def read_processes(server: PerforceServer) -> list[ServerProcess]:
 def is_the_one(process: ServerProcess, ending: ProcessEnding) -> bool:
     """Return whether a process is the one whose end was requested.
 
-    Its number may belong to another one by now, or its connection to a later command.
+    By then its number may belong to another one, or its connection to a later command.
     """
     started = clocks.database_now() - dt.timedelta(seconds=process.seconds)
     return (

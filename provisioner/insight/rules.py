@@ -114,7 +114,7 @@ def unknown(saw: str, *, do: str = "") -> Verdict:
 
 
 def _least(name: str, least: int, *, do: str) -> Callable[[Facts], Verdict]:
-    """Return a judge that wants a configurable to be at least so much."""
+    """Return a judge that wants a configurable to be at least this much."""
 
     def judge(facts: Facts) -> Verdict:
         value = facts.number(name)
@@ -164,8 +164,8 @@ def _parallel_threads(facts: Facts) -> Verdict:
     if threads > most:
         return advice(
             saw,
-            do="Set net.parallel.threads no higher than net.parallel.max, which bounds "
-            "it.",
+            do="Set net.parallel.threads no higher than "
+            "net.parallel.max, which bounds it.",
         )
     return good(saw)
 
@@ -260,7 +260,7 @@ def _split(facts: Facts) -> Verdict:
     root, journal = facts.places.get("P4ROOT"), facts.places.get("P4JOURNAL")
     depots = {name: at for name, at in facts.places.items() if name not in _OWN}
     if root is None or journal is None or not depots:
-        return unknown("Where P4ROOT, P4JOURNAL and the depots are, is not known.")
+        return unknown("It is not known where P4ROOT, P4JOURNAL and the depots are.")
     local = sorted(name for name, at in depots.items() if not at.is_nfs)
     saw = (
         f"P4ROOT: {root.fs_type}, P4JOURNAL: {journal.fs_type}, depots: "
@@ -281,7 +281,7 @@ def judge_protections(facts: Facts) -> Verdict:
     """Judge how long the protections are, and how wide."""
     lines, wide = facts.protection_lines, facts.wide_protections
     if lines is None or wide is None:
-        return unknown("Its protections may not be read: that takes super.")
+        return unknown("Reading its protections takes super.")
     saw = f"{lines:,} lines, {wide:,} of them with a wildcard before their end"
     if wide:
         return advice(
@@ -304,7 +304,7 @@ _OWN = ("P4ROOT", "P4JOURNAL", "P4LOG", "TEMP")
 def _root(facts: Facts) -> Verdict:
     place = facts.places.get("P4ROOT")
     if place is None:
-        return unknown("Where P4ROOT is, is not known.")
+        return unknown("It is not known where P4ROOT is.")
     saw = f"P4ROOT is on {place.mount_point} ({place.fs_type})."
     if not place.is_nfs:
         return good(saw)
@@ -339,7 +339,7 @@ def _journal(facts: Facts) -> Verdict:
         or journal is None
         or not (root.mount_point and journal.mount_point)
     ):
-        return unknown("Where P4ROOT and P4JOURNAL are, is not known.")
+        return unknown("It is not known where P4ROOT and P4JOURNAL are.")
     saw = f"P4ROOT is on {root.mount_point}, P4JOURNAL on {journal.mount_point}."
     if root.mount_point != journal.mount_point:
         return good(saw)
@@ -353,7 +353,7 @@ def _depots(facts: Facts) -> Verdict:
     root = facts.places.get("P4ROOT")
     depots = {name: at for name, at in facts.places.items() if name not in _OWN}
     if root is None or not root.mount_point or not depots:
-        return unknown("Where P4ROOT and the depots are, is not known.")
+        return unknown("It is not known where P4ROOT and the depots are.")
     beside = sorted(n for n, at in depots.items() if at.mount_point == root.mount_point)
     if not beside:
         return good(f"No depot is on {root.mount_point}, where P4ROOT is.")
@@ -368,7 +368,7 @@ def _depots(facts: Facts) -> Verdict:
 def _log_place(facts: Facts) -> Verdict:
     place, level = facts.places.get("P4LOG"), facts.number("server")
     if place is None or level is None:
-        return unknown("Where P4LOG is, or its level, is not known.")
+        return unknown("It is not known where P4LOG is, or its level.")
     saw = f"P4LOG is on {place.mount_point} ({place.fs_type}), server={level}"
     if place.is_nfs and level >= TIMES_OF_COMMANDS:
         return advice(
@@ -379,7 +379,7 @@ def _log_place(facts: Facts) -> Verdict:
 
 def _fullness(facts: Facts) -> Verdict:
     if not facts.places:
-        return unknown("How full its filesystems are, is not known.")
+        return unknown("It is not known how full its filesystems are.")
     full = [
         f"{name} {at.percent_used} %"
         for name, at in facts.places.items()
@@ -492,8 +492,8 @@ RULES: tuple[Rule, ...] = (
         source=f"{_HELP} net.maxwait",
         judge=_zero(
             "net.maxwait",
-            do="Set net.maxwait=0: a large flush says nothing for minutes, and would "
-            "be cut off.",
+            do="Set net.maxwait=0: a large flush says nothing for minutes, "
+            "and would be cut off.",
         ),
     ),
     Rule(

@@ -34,8 +34,8 @@ def database_of(url: str) -> dict[str, Any]:
         ports = [port for port in str(database["PORT"]).split(",") if port]
         if ports and len(ports) != len(hosts):
             raise BadDatabaseUrl(
-                "DATABASE_URL names ports of some of its hosts: name that of each, "
-                "or none."
+                "DATABASE_URL gives ports for some of its hosts: give "
+                "one for each, or none."
             )
     return database
 

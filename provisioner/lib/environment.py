@@ -34,14 +34,14 @@ class Environment(environ.FileAwareEnv):  # type: ignore[misc]  # it has no type
             raise UnreadableFile(why) from error
         except UnicodeDecodeError as error:
             raise ImproperlyConfigured(
-                f"{var}_FILE names a file that is no text in UTF-8."
+                f"{var}_FILE names a file that is not UTF-8 text."
             ) from error
 
     def bool(self, var: str, default: builtins.bool) -> builtins.bool:
         text = self._text(var, default=default).lower()
         if text not in _TRUE | _FALSE:
             raise ImproperlyConfigured(
-                f"{var} has to be true or false, and is “{text}”."
+                f"{var} has to be true or false, but is “{text}”."
             )
         return text in _TRUE
 
@@ -52,7 +52,7 @@ class Environment(environ.FileAwareEnv):  # type: ignore[misc]  # it has no type
         text = self._text(var, default=default)
         if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
             raise ImproperlyConfigured(
-                f"{var} has to be a whole number, and is “{text}”."
+                f"{var} has to be a whole number, but is “{text}”."
             )
         if builtins.int(text) < least:
             raise ImproperlyConfigured(
@@ -66,7 +66,7 @@ class Environment(environ.FileAwareEnv):  # type: ignore[misc]  # it has no type
         """Return a number, not below `least`."""
         text = self._text(var, default=default)
         if not re.fullmatch(r"[+-]?[0-9]{1,18}(\.[0-9]+)?", text):
-            raise ImproperlyConfigured(f"{var} has to be a number, and is “{text}”.")
+            raise ImproperlyConfigured(f"{var} has to be a number, but is “{text}”.")
         if builtins.float(text) < least:
             raise ImproperlyConfigured(
                 f"{var} has to be at least {least:g}, and is {text}."

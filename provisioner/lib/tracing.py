@@ -28,7 +28,7 @@ class Span(Protocol):
     """Something that takes a while."""
 
     def note(self, facts: Facts, *, name: str = "", failed: bool = False) -> None:
-        """Add what is known by now, such as its outcome."""
+        """Add what has become known, such as its outcome."""
 
 
 class Recorder(Protocol):

@@ -300,7 +300,7 @@ def _require_former(mirror: Mirror) -> None:
 def move_home(mirror: Mirror, *, by: User) -> Mirror:
     """Make a promoted mirror its template's home; return the row of the former one.
 
-    Snapshots that only the former home has are published no more. The other mirrors
+    Snapshots that only the former home has are no longer published. The other mirrors
     begin to follow the new home. Call it in a transaction.
     """
     template = (

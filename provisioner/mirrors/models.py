@@ -47,7 +47,7 @@ class TransferParameters(Parameters):
 
 
 class MirrorManager(models.Manager["Mirror"]):
-    """Mirrors that exist: neither deleted, nor a template's home by now."""
+    """Mirrors that exist: neither deleted, nor a template's home since."""
 
     def get_queryset(self) -> models.QuerySet[Mirror]:
         return super().get_queryset().exclude(state__in=ENDED)
@@ -246,7 +246,7 @@ class Mirror(MeasuredVolume, HasOperations):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is history: deleted, or the home by now."""
+        """Whether it is history: deleted, or the home since."""
         return self.state in ENDED
 
 

@@ -322,7 +322,7 @@ def _failure(user: User, mirror: Mirror, operations: list[Operation]) -> Notice:
     kind = MirrorOperation(operations[0].kind if operations else MirrorOperation.CREATE)
     texts = [mirror.status_message]
     if kind == MirrorOperation.TRANSFER and mirror.start == Mirror.Start.AT_ONCE:
-        texts.append("It is tried again every ten minutes.")
+        texts.append("Cloneyard tries again every ten minutes.")
     actions = () if mirror.is_former_home else _retry(user, mirror)
     if actions and kind == MirrorOperation.PROMOTE:
         url = reverse("mirror-promote", args=[mirror.pk])

@@ -147,7 +147,7 @@ def _refuse_end(volume: VolumeMove, move: Move) -> None:
     if volume.is_paused:
         raise StepRefused(
             f"The move of {volume.name} was paused in ONTAP. Resume it there, or move "
-            "it again: it goes on where it was.",
+            f"it again: it continues where it was.",
             code="move_paused",
         )
     if volume.move_state == "failed":
@@ -158,7 +158,7 @@ def _refuse_end(volume: VolumeMove, move: Move) -> None:
         )
     raise StepRefused(
         f"The move of {volume.name} was aborted in ONTAP. It is in {volume.aggregate} "
-        "as before. Move it again if it is still to go.",
+        "as before. Move it again if you still want that.",
         code="move_aborted",
     )
 

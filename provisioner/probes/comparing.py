@@ -238,13 +238,13 @@ def _given(moment: dt.datetime | None, field: str) -> dt.datetime:
 def _check(before: Period, after: Period, *, now: dt.datetime) -> None:
     if before.end <= before.begin:
         raise InvalidRequest.at(
-            "before_until", "The period before ends before it begins."
+            "before_until", "The first period ends before it begins."
         )
     if after.begin >= now:
-        raise InvalidRequest.at("after_since", "The period after has not begun yet.")
+        raise InvalidRequest.at("after_since", "The second period has not begun yet.")
     if after.end <= after.begin:
         raise InvalidRequest.at(
-            "after_until", "The period after ends before it begins."
+            "after_until", "The second period ends before it begins."
         )
     if after.begin < before.end:
         raise InvalidRequest.at(

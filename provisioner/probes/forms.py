@@ -11,6 +11,7 @@ from provisioner.probes.actions import LONGEST_USERNAME, MOST_PEOPLE
 from provisioner.probes.commands import LONGEST, MOST
 from provisioner.probes.comparing import MOST_DAYS, SOURCES, USUAL_DAYS
 from provisioner.probes.models import LONGEST_LABEL, LONGEST_NOTE, Moment
+from provisioner.sites.forms import of_any_server
 from provisioner.sites.models import PerforceServer
 from provisioner.web.filters import FilterForm
 from provisioner.web.filters import moment as time_field
@@ -34,12 +35,7 @@ class ProbePlanForm(AskingForm):
 
 class ProbeTimeFilterForm(FilterForm):
     q = forms.CharField(required=False, max_length=100, label="Command or error")
-    server = forms.ModelChoiceField(
-        PerforceServer.objects.all(),
-        required=False,
-        to_field_name="name",
-        empty_label="All servers",
-    )
+    server = of_any_server()
     since = time_field("Since")
     until = time_field("Until")
     failed = forms.ChoiceField(

@@ -135,7 +135,8 @@ def weeks_of(servers: Iterable[PerforceServer], *, now: dt.datetime) -> list[Pro
 
 
 def keep_weeks(*, now: dt.datetime) -> None:
-    """Save the weeks that are over, and are not saved yet; their rounds come no more.
+    """Save the weeks that are over, and are not saved yet: no more rounds of theirs can
+    come.
 
     Safe to repeat.
     """

@@ -27,7 +27,7 @@ _TITLES = {
     "files": "Files",
     "size": "Bytes of each file",
     "seed": "Seed",
-    "children": "Children on each host, or workspaces at once at most",
+    "children": "Children on each host, or most workspaces at once",
     "hosts": "Hosts",
     "rounds": "Browses of each child",
     "stagger_ms": "Milliseconds between children",
@@ -160,7 +160,7 @@ class CompareForm(AskingForm):
         for name in ("first", "second"):
             run = runs_visible_to(by).filter(pk=self.cleaned_data[name]).first()
             if run is None:
-                raise InvalidRequest.at(name, "There is no run of this number.")
+                raise InvalidRequest.at(name, "There is no run with this number.")
             found.append(run)
         first, second = found
         if first.profile != second.profile:

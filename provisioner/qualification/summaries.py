@@ -25,7 +25,7 @@ _COMMIT, _SUBMIT = "dm-CommitSubmit", ("user-submit", "dm-SubmitChange")
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """A branch that was submitted, by the log. Seconds; None: the log does not tell.
+    """A branch that was submitted, by the log. Seconds; None: the log does not say.
 
     `is_by_locks`: `commit` is the longest hold of a write lock. Otherwise it is how
     long dm-CommitSubmit took, which is more.

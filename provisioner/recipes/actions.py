@@ -138,8 +138,8 @@ def note_checkpoint_late(plan: CheckpointPlan, *, now: dt.datetime) -> bool:
     if not rows.update(late_at=now):
         return False
     message = (
-        f"No proven checkpoint is younger than {plan.oldest_hours} hours. Look why the "
-        "last ones were not made, and whether a worker runs on the plan's host."
+        f"No proven checkpoint is younger than {plan.oldest_hours} hours. Check why "
+        f"the last ones failed, and whether a worker runs on the plan's host."
     )
     record_event(plan.server, kind="checkpoint_late", message=message)
     administrators_tell(

@@ -34,25 +34,25 @@ class CheckpointPlanForm(PlanForm):
     directory = forms.CharField(
         max_length=255,
         widget=CodeInput,
-        help_text="On that host, and its uid may write there. Back it up: Cloneyard "
+        help_text="On that host, where its uid may write. Back it up: Cloneyard "
         "copies it nowhere.",
     )
     keep_daily = forms.IntegerField(
         min_value=1,
         max_value=MOST_DAYS,
         label="Days kept",
-        help_text="The newest proven one of each of so many days.",
+        help_text="The newest proven one of each day, for this many days.",
     )
     keep_weekly = forms.IntegerField(
         min_value=0,
         max_value=MOST_WEEKS,
         label="Weeks kept",
-        help_text="Likewise of each of so many weeks. The newest proven one stays.",
+        help_text="Likewise of each week. The newest proven one always stays.",
     )
     oldest_hours = forms.IntegerField(
         min_value=1,
         max_value=MOST_HOURS,
-        label="Hours until a newer one has to be there",
+        label="Maximum age of the newest one, in hours",
         help_text="If the newest proven one is older, administrators are told.",
     )
 

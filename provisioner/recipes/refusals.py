@@ -14,7 +14,7 @@ class CheckpointsForAdministrators(ActionRefused):
 
 
 class NoCheckpointPlan(ActionRefused):
-    """Nobody has said where checkpoints of {server} are kept on {host}. Change its
+    """No directory for checkpoints of {server} on {host} is set. Change its
     plan, or choose the plan's host."""
 
     code = "no_checkpoint_plan"

@@ -52,7 +52,7 @@ def route_for(site: Site, *, purpose: str, owner: User) -> Route:
 
     The first matching rule counts. One query if there are no rules.
 
-    Raises: RoutingRuleUnfit (its server is of another kind by now).
+    Raises: RoutingRuleUnfit (its server has become one of another kind).
     """
     route = routes_for([site], purpose=purpose, owner=owner)[site.pk]
     if route.rule is not None and route.rule.why_not:

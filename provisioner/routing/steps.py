@@ -20,7 +20,7 @@ def ensure_routed(
     """Ensure that the server of a routed row has a change; else use its site's.
 
     Call it before the first write at the server. The rule says how long to wait, and
-    what follows; without it by now, the site's server does. A row that `has_client`
+    what follows; once it is gone, the site's server is used. A row that `has_client`
     there stays. A server that does not answer counts as behind.
 
     Raises: Busy (try again), StepRefused (waited long enough), GatewayError.

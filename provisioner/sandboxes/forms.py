@@ -45,7 +45,7 @@ class HostField(forms.ModelChoiceField[SandboxHost]):
 
     def label_from_instance(self, obj: Any) -> str:
         said = f"{obj.name}: {obj.number} of {obj.at_most} taken, at {obj.site}"
-        return said if self.is_served(obj) else f"{said}, no worker was heard"
+        return said if self.is_served(obj) else f"{said}, no worker reports"
 
 
 class SandboxForm(AskingForm):
@@ -199,7 +199,7 @@ class SandboxPolicyForm(AskingForm):
         min_value=1,
         max_value=1000,
         label="Sandboxes for the team",
-        help_text="All of its people together. Empty: no bound.",
+        help_text="All of its people together. Empty: no limit.",
     )
     longest_hours = forms.IntegerField(
         min_value=1, max_value=LONGEST_HOURS, initial=24, label="Hours at most"

@@ -30,7 +30,7 @@ class DescribedServer:
 
 @dataclass(frozen=True, kw_only=True)
 class HostInService:
-    """A host, and whether its worker was heard lately."""
+    """A host, and whether its worker has reported lately."""
 
     host: SandboxHost
     is_served: bool
@@ -83,7 +83,7 @@ def limits_text(user: User, policy: SandboxPolicy) -> str:
 def missing_for_sandboxes() -> list[str]:
     """Return what is missing before anybody can have a sandbox, as sentences."""
     needed = (
-        (ServerVolumes, "Nobody has said which volumes a server is on."),
+        (ServerVolumes, "No server's volumes are described yet."),
         (P4dVersion, "No version of p4d is named."),
         (SandboxHost, "There is no host for sandboxes."),
     )

@@ -139,7 +139,7 @@ def looked_after_at(host: SandboxHost) -> QuerySet[Sandbox]:
 
 
 def is_served(host: SandboxHost) -> bool:
-    """Return whether a worker at this host was heard lately."""
+    """Return whether a worker at this host has reported lately."""
     return not unserved([host.queue], alive_workers())
 
 

@@ -6,7 +6,8 @@ from provisioner.lib.refusals import ActionRefused
 
 
 class ServerNotDescribed(ActionRefused):
-    """Nobody has said which volumes {server} is on. An administrator describes them."""
+    """The volumes of {server} are not described yet. Ask an administrator to
+    describe them."""
 
     code = "server_not_described"
 
@@ -32,7 +33,7 @@ class PlanRunning(ActionRefused):
 
 
 class NoSandboxesForYou(ActionRefused):
-    """Your team may have no sandboxes. An administrator can allow them."""
+    """Your team is not allowed to have sandboxes. An administrator can allow it."""
 
     code = "no_sandboxes"
     http_status = 403

@@ -191,7 +191,7 @@ def p4d_version_create(request: WebRequest) -> HttpResponse:
 @require_POST
 @administrators_only
 def p4d_version_delete(request: WebRequest, pk: int) -> HttpResponse:
-    """Offer a release no more."""
+    """Stop offering a release."""
     version = get_object_or_404(P4dVersion, pk=pk)
     act = partial(hosts.p4d_version_delete, by=request.user, version=version)
     return acted(request, act, "sandbox-setup", said="Deleted.")
@@ -210,7 +210,7 @@ def sandbox_host_create(request: WebRequest) -> HttpResponse:
 @require_POST
 @administrators_only
 def sandbox_host_delete(request: WebRequest, pk: int) -> HttpResponse:
-    """Run no more sandboxes on a host."""
+    """Remove a host of sandboxes."""
     host = get_object_or_404(SandboxHost, pk=pk)
     act = partial(hosts.sandbox_host_delete, by=request.user, host=host)
     return acted(request, act, "sandbox-setup", said="Deleted.")
@@ -219,7 +219,7 @@ def sandbox_host_delete(request: WebRequest, pk: int) -> HttpResponse:
 @require_safe_or_POST
 @administrators_only
 def sandbox_policy_create(request: WebRequest) -> HttpResponse:
-    """Let the people of a team have sandboxes."""
+    """Set the sandbox policy of a team."""
     form = SandboxPolicyForm(posted(request))
     if form.tried(policies.sandbox_policy_save, by=request.user):
         return done(request, "Saved.", "sandbox-setup")
@@ -229,7 +229,7 @@ def sandbox_policy_create(request: WebRequest) -> HttpResponse:
 @require_POST
 @administrators_only
 def sandbox_policy_delete(request: WebRequest, pk: int) -> HttpResponse:
-    """Let the people of a team have no more sandboxes."""
+    """Delete the sandbox policy of a team."""
     policy = get_object_or_404(SandboxPolicy.objects.select_related("team"), pk=pk)
     act = partial(policies.sandbox_policy_delete, by=request.user, policy=policy)
     return acted(request, act, "sandbox-setup", said="Deleted.")
@@ -311,7 +311,7 @@ def _unserved(sandbox: Sandbox, *, may_change: bool) -> Notice:
     url = reverse("sandbox-retire", args=[sandbox.pk])
     return Notice(
         level=Level.WARNING,
-        title=f"No worker at {sandbox.host.name} was heard lately",
+        title=f"No worker at {sandbox.host.name} has reported lately",
         texts=(
             "Whether its server runs is not known, and what the host has to do waits. "
             f"Start the worker of the queue {sandbox.host.queue}. If the host is lost, "

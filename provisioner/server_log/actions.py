@@ -1,4 +1,4 @@
-"""Say how the log of a Perforce server is followed, and take in logs."""
+"""Set how the log of a Perforce server is followed, and receive uploaded logs."""
 
 from __future__ import annotations
 

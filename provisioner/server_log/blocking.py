@@ -55,7 +55,7 @@ class TableUse:
 
 @dataclass(frozen=True, kw_only=True)
 class Blocked:
-    """A command that waited, and for whom; `by` is None if the log does not tell.
+    """A command that waited, and for whom; `by` is None if the log does not say.
 
     `through` is the write that `waiter` was behind, where `by` is a read before it.
     """

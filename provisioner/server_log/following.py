@@ -171,7 +171,7 @@ def read_once(
             raise InvalidRequest(f"{name} has less than {HEAD_BYTES} bytes.")
         if file.head == log.head:
             if log.is_followed:
-                raise InvalidRequest(f"{name} is the file that is read as it grows.")
+                raise InvalidRequest(f"{name} is already read as it grows.")
             leave_file(log)
             log.save(update_fields=_OF_A_FILE)
         left_open_before = {_name_of(e) for e in log.left_open if e["stored"]}

@@ -17,6 +17,7 @@ from provisioner.server_log.tallies import (
     LockBy,
     Whose,
 )
+from provisioner.sites.forms import of_any_server
 from provisioner.sites.models import PerforceServer
 from provisioner.web.filters import FilterForm, moment
 from provisioner.web.forms import AskingForm, CodeInput
@@ -36,7 +37,7 @@ class ServerLogForm(AskingForm):
         initial=ServerLog.Way.HOST,
         label="How",
         help_text="p4 logtail needs no worker on the host, but super or operator "
-        "access. What a rotation takes away between two looks is missed.",
+        "access. What is rotated away between two reads is missed.",
     )
     path = forms.CharField(
         max_length=1000,
@@ -50,7 +51,7 @@ class ServerLogForm(AskingForm):
         max_length=LONGEST_NAME,
         initial="UTC",
         label="Time zone",
-        help_text="Of the host's clock: the log does not say it.",
+        help_text="Of the host's clock, since the log does not say.",
         widget=forms.Select(choices=[(name, name) for name in zones_to_choose()]),
     )
     build_users = forms.CharField(
@@ -58,7 +59,8 @@ class ServerLogForm(AskingForm):
         max_length=2000,
         label="Users of builds",
         help_text="Perforce users, one a line; * is any text. Accounts of machines and "
-        "workspaces for CI count as builds anyway. What was read before stays so.",
+        "workspaces for CI count as builds anyway. What was already "
+        "read does not change.",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
@@ -67,7 +69,7 @@ class LogUploadForm(AskingForm):
     file = forms.FileField(
         label="File",
         help_text="P4LOG, rotated or not, compressed by gzip or not. Of a file that "
-        "was read before, only what is new counts. What is cut out of it counts again.",
+        "was read before, only what is new counts. Part of it, cut out, counts again.",
     )
 
     def arguments(self) -> dict[str, Any]:
@@ -86,15 +88,6 @@ class TimesForm(FilterForm):
         return self.cleaned_data
 
 
-def _servers() -> forms.ModelChoiceField[PerforceServer]:
-    return forms.ModelChoiceField(
-        PerforceServer.objects.all(),
-        required=False,
-        to_field_name="name",
-        empty_label="All servers",
-    )
-
-
 def _days() -> forms.ChoiceField:
     return forms.ChoiceField(required=False, label="In the last", choices=DAYS)
 
@@ -102,7 +95,7 @@ def _days() -> forms.ChoiceField:
 class CommandsForm(TimesForm):
     """Filters of what commands did: at which server, when, and whose."""
 
-    server = _servers()
+    server = of_any_server()
     days = _days()
     since = moment("From")
     until = moment("To")
@@ -157,7 +150,7 @@ class TableUseFilterForm(CommandsForm):
 
 
 class LogMessageFilterForm(TimesForm):
-    server = _servers()
+    server = of_any_server()
     kind = forms.ChoiceField(
         required=False, label="Kind", choices=[("", "All"), *LogMessage.Kind.choices]
     )

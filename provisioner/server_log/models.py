@@ -174,7 +174,7 @@ def _name() -> models.TextField[str, str]:
 class LogCommand(models.Model):
     """A command in a log; times in milliseconds.
 
-    `ended_at` is None if the log does not tell. Waits and holds are those of all its
+    `ended_at` is None if the log does not say. Waits and holds are those of all its
     locks of tables together, and `rows_scanned` are rows of all tables. `arguments` are
     without what may be secret.
     """

@@ -1,4 +1,4 @@
-"""What is left out of arguments and messages before they are stored."""
+"""What is removed from arguments and messages before they are stored."""
 
 from __future__ import annotations
 

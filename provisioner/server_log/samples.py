@@ -38,7 +38,7 @@ CROSS JOIN LATERAL (
 
 @dataclass(frozen=True, kw_only=True)
 class Lapses:
-    """Commands of a time, oldest first.
+    """Commands of a period, oldest first.
 
     `slow` of them are the slowest, and the others a sample; `is_all` if these are all.
     """

@@ -210,7 +210,7 @@ def server_log_edit(request: WebRequest, pk: int) -> HttpResponse:
 @require_safe_or_POST
 @administrators_only
 def server_log_upload(request: WebRequest, pk: int) -> HttpResponseBase:
-    """Take in a log that somebody sends."""
+    """Receive a log that somebody uploads."""
     server = get_object_or_404(PerforceServer, pk=pk)
     receiver = LogReceiver(request)
     request.upload_handlers = [receiver]

@@ -27,6 +27,16 @@ TAKEN = "That name is taken. Choose another one."
 _CODE = {"autocomplete": "off", "spellcheck": "false", "class": "code"}
 
 
+def of_any_server() -> forms.ModelChoiceField[PerforceServer]:
+    """Return the filter of a list that leaves the rows of one Perforce server."""
+    return forms.ModelChoiceField(
+        PerforceServer.objects.all(),
+        required=False,
+        to_field_name="name",
+        empty_label="All servers",
+    )
+
+
 def _code() -> forms.TextInput:
     return forms.TextInput(attrs=_CODE)
 

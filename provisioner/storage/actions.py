@@ -213,7 +213,7 @@ def free_space(
 
     Unsubmitted work stops a retirement; with `includes_work` it is rescued.
 
-    Raises: NotAllowed, PlanStale (the plan is another one by now).
+    Raises: NotAllowed, PlanStale (the plan has changed).
     """
     shown = space_plan(
         by,

@@ -46,7 +46,7 @@ class SplitPolicyForm(AskingForm):
         min_value=1,
         max_value=3660,
         label="Older than this many days",
-        help_text="Workspaces that have been ready for so long.",
+        help_text="Workspaces that have been ready for at least this long.",
     )
     pinned_bytes = SizeField(
         label="Snapshots of at least",
@@ -113,8 +113,8 @@ class VolumePolicyForm(AskingForm):
         required=False,
         choices=_choices(VolumePolicy.Guarantee),
         label="Space guarantee",
-        help_text="Thick volumes, and their clones, take their whole size from the "
-        "aggregate.",
+        help_text="Thick volumes, and their clones, take their whole "
+        "size from the aggregate.",
     )
     fractional_reserve = forms.TypedChoiceField(
         required=False,
@@ -143,7 +143,7 @@ class VolumePolicyForm(AskingForm):
         min_value=0,
         max_value=MOST_HEADROOM_PERCENT,
         label="Headroom of new clones for development, in percent",
-        help_text="They are larger than their template by so much. It takes no space.",
+        help_text="How much larger they are than their template. It takes no space.",
     )
     build_headroom_percent = forms.IntegerField(
         required=False,

@@ -108,7 +108,7 @@ def ensure_split(run: WorkspaceRun) -> Copied:
         if split.is_clone and not split.is_running:
             raise StepRefused(
                 f"The split of {split.name} was stopped in ONTAP. What was copied "
-                "stays copied. Split it again to go on.",
+                f"stays copied. Split it again to continue.",
                 code="split_stopped",
             )
         percent = split.percent or 0

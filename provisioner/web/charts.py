@@ -57,7 +57,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """A time that is marked in a chart, in seconds since 1970, and what was then."""
+    """A period that is marked in a chart, in seconds since 1970, and what it was."""
 
     begin: int
     end: int

@@ -102,7 +102,7 @@ class SizeField(forms.CharField):
 
 
 class CodeInput(forms.TextInput):
-    """What people type for machines: no dictionary and no browser knows it better."""
+    """What people type for machines: no spelling checker, no autocompletion."""
 
     def __init__(self) -> None:
         super().__init__(

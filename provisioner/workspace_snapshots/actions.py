@@ -51,7 +51,7 @@ def snapshot_policy_save(
     """Set how many snapshots are kept of a site's workspaces, or of some of them.
 
     What is None stays as it is; a new policy gets the defaults of `SnapshotPolicy`.
-    Beyond `max_percent` of a workspace's volume its oldest are deleted; 0: no bound. A
+    Beyond `max_percent` of a workspace's volume its oldest are deleted; 0: no limit. A
     sweep applies all of it within minutes. Snapshots that were taken before go with the
     clone, or as the new policy says.
 
@@ -140,7 +140,7 @@ def snapshot_take_back(
 def snapshot_retry(*, by: User, snapshot: WorkspaceSnapshot) -> Operation:
     """Begin to take back what the last restore, or taking back, could not write.
 
-    What differs there by now is renamed first. A repeated call meanwhile returns the
+    What differs there now is renamed first. A repeated call meanwhile returns the
     running operation.
 
     Raises: NotAllowed, NothingFailed, SnapshotsHidden, WorkspaceNotReady.

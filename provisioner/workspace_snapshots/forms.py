@@ -33,15 +33,15 @@ class SnapshotPolicyForm(AskingForm):
         min_value=0,
         max_value=MOST_HOURLY,
         label="Hourly snapshots kept",
-        help_text="The oldest is deleted first. With 0 and 0 none are taken. Empty: as "
-        "it is, or 24 in a new policy.",
+        help_text="The oldest is deleted first. With 0 and 0 none are taken. Empty: "
+        "unchanged, or 24 in a new policy.",
     )
     daily = forms.IntegerField(
         required=False,
         min_value=0,
         max_value=MOST_DAILY,
         label="Daily snapshots kept",
-        help_text="Empty: as it is, or 7 in a new policy.",
+        help_text="Empty: unchanged, or 7 in a new policy.",
     )
     max_percent = forms.IntegerField(
         required=False,
@@ -49,7 +49,7 @@ class SnapshotPolicyForm(AskingForm):
         max_value=MOST_PERCENT,
         label="Space of the snapshots of a workspace, in percent",
         help_text="Of its volume. Beyond that the oldest is deleted, and the newest "
-        "stays. 0: no bound. Empty: as it is, or no bound in a new policy.",
+        "stays. 0: no limit. Empty: unchanged, or no limit in a new policy.",
     )
 
 

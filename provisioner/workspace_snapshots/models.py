@@ -73,7 +73,7 @@ class SnapshotPolicy(models.Model):
     max_percent = models.PositiveSmallIntegerField(
         default=0,
         help_text="What snapshots may hold, in percent of their workspace's volume. "
-        "0: no bound.",
+        "0: no limit.",
     )
 
     class Meta:

@@ -262,7 +262,7 @@ def test_without_weights_the_api_recommends_nothing(api_as_admin: APIClient) -> 
 
 
 def test_an_empty_installation_has_no_matrix(as_admin: Client) -> None:
-    assert "No site, Perforce server or worker" in as_admin.get(SUPPORT).text
+    assert "There is no site, Perforce server or worker yet." in as_admin.get(SUPPORT).text
 
 
 def test_what_was_not_read_is_unknown(

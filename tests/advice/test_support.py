@@ -93,10 +93,10 @@ def test_what_names_no_p4d_is_not_known(version: str) -> None:
         ("6.12.57-1-amd64", Status.GOOD, "whoever built this one"),
         ("5.14.0-427.el9.x86_64", Status.UNKNOWN, "Others built it"),
         ("4.18.0-553.el8.x86_64", Status.UNKNOWN, "Python alone"),
-        ("6.13.2", Status.TOO_OLD, "no more"),
-        ("5.4.100", Status.TOO_OLD, "no more"),
+        ("6.13.2", Status.TOO_OLD, "no longer fixes"),
+        ("5.4.100", Status.TOO_OLD, "no longer fixes"),
         ("7.2.1", Status.UNKNOWN, "newer than our source"),
-        ("", Status.UNKNOWN, "did not say"),
+        ("", Status.UNKNOWN, "did not report"),
         ("FreeBSD", Status.UNKNOWN, "not Linux"),
     ],
 )

@@ -245,5 +245,5 @@ def test_a_drill_is_planned_made_and_judged(
     Drill.objects.update(finding="")
     assert "Passed" in as_admin.run("drills").stdout
     begun = as_admin.run("drill", server.name, "--no-wait")
-    assert "is begun at" in begun.stdout
+    assert "was started at" in begun.stdout
     assert "No disaster drills." in as_admin.run("drills", "elsewhere").stderr

@@ -167,7 +167,7 @@ def test_a_promotion_names_the_workspaces_that_can_be_restored(
     page = browser_of(admin).get(f"/mirrors/{mirror.pk}/promote/").text
     said = api_of(admin).get(f"/api/v1/mirrors/{mirror.pk}/promotion").json()
 
-    assert f"1 workspace: {name} of alice. They are copied on" in page
+    assert f"1 workspace: {name} of alice. Copying continues" in page
     assert (said["copied"], said["copies"]) == ([name], 1)
     assert copies_at(mirror, most=0) == (1, [])
 

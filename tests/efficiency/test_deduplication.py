@@ -206,7 +206,7 @@ def test_a_lost_answer_and_a_killed_worker_start_a_scan_once(
     dedupe_plan_save(by=root, site=site, is_on=True, **ALWAYS)
     path = f"/api/storage/volumes/{template.volume_uuid}"
     lab.break_ontap({"method": "PATCH", "path": path, "drop": True, "when": "after"})
-    assert "It is tried again in a minute." in looked(site)
+    assert "Cloneyard tries again in a minute." in looked(site)
     assert states() == [R.REQUESTED]
 
     lab.break_ontap()

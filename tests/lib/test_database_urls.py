@@ -40,5 +40,5 @@ def test_one_host_has_time_to_answer() -> None:
 
 def test_a_port_of_one_host_among_several_is_refused() -> None:
     """libpq would use it for all of them."""
-    with pytest.raises(BadDatabaseUrl, match="that of each, or none"):
+    with pytest.raises(BadDatabaseUrl, match="one for each, or none"):
         database_of("postgresql://a:5433,b/cloneyard")

@@ -14,11 +14,11 @@ from provisioner.lib.environment import Environment, database_of, mail_of
 Read = Callable[[Environment], Any]
 REFUSED: list[tuple[str, Read, str]] = [
     ("maybe", lambda env: env.bool("X", default=False), "true or false"),
-    ("1.5", lambda env: env.int("X", default=1), "a whole number, and is “1.5”"),
+    ("1.5", lambda env: env.int("X", default=1), "a whole number, but is “1.5”"),
     ("-1", lambda env: env.int("X", default=1), "at least 0"),
     ("0", lambda env: env.int("X", default=1, least=1), "at least 1"),
     ("9" * 40, lambda env: env.int("X", default=1), "a whole number"),
-    ("5s", lambda env: env.float("X", default=1.0), "a number, and is “5s”"),
+    ("5s", lambda env: env.float("X", default=1.0), "a number, but is “5s”"),
     ("nan", lambda env: env.float("X", default=1.0), "a number"),
     ("0.01", lambda env: env.float("X", default=1.0, least=0.1), "at least 0.1"),
     ("loud", lambda env: env.choice("X", default="a", among=("a", "b")), "one of a, b"),

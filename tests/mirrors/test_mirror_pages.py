@@ -174,7 +174,7 @@ def test_a_failure_says_why_and_is_retried(
 
     assert "The last transfer failed" in page
     assert "The volume has no room." in page
-    assert "tried again every ten minutes" in page
+    assert "tries again every ten minutes" in page
     retry = page_of(mirror, "mirror-retry")
     assert retry not in as_carol.get(page_of(mirror)).text
     assert as_carol.post(retry).status_code == 403

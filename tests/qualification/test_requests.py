@@ -138,7 +138,7 @@ def test_pages_and_csv_tell_a_run() -> None:
     lines = b"".join(csv).decode().splitlines()
     assert lines[1] == f"{run.pk},branchsubmit,1,commit_rate,files/s,15000"
     assert compare.status_code == 409
-    assert "There is no run of this number." in compare.text
+    assert "There is no run with this number." in compare.text
 
 
 def test_a_run_is_not_tried_again_at_a_sandbox_that_is_retired() -> None:

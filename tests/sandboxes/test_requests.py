@@ -371,7 +371,7 @@ def test_an_administrator_describes_and_requests_on_pages(
     as_admin: Client, site: Site
 ) -> None:
     server = site.perforce_server
-    assert "Something is missing" in as_admin.get("/sandboxes/new/").text
+    assert "Some setup is missing" in as_admin.get("/sandboxes/new/").text
     said = {"site": site.name, "places": "db p4\ndepot p4/depots"}
     place = f"/sandboxes/setup/servers/{server.pk}/"
 
@@ -445,7 +445,7 @@ def test_hosts_are_offered_with_what_is_taken_and_whether_a_worker_is_there(
 
     page = as_admin.get("/sandboxes/new/").text
 
-    assert page.count(", no worker was heard") == 1
+    assert page.count(", no worker reports") == 1
     assert f"{served.name}: 0 of 2 taken, at" in page
     assert f'<option value="{served.name}" selected>' in page
 

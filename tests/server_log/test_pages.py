@@ -264,7 +264,7 @@ def test_waits_are_not_denied_where_the_log_does_not_tell_for_whom(
 
     page = signed_in(admin).get("/perforce/load/waits/", {"server": "commit"})
 
-    assert "For 1 of them the log does not tell who held the lock." in page.text
+    assert "For 1 of them the log does not say who held the lock." in page.text
     assert "Nobody waited" not in page.text
 
 

@@ -237,7 +237,7 @@ def test_what_could_not_be_restored_is_said_and_retried(
     assert restored.status_message.startswith(said), restored.findings
     assert "Retry what failed" in browser_of(by).get(page).text
     send_due(now=clocks.database_now() + dt.timedelta(days=1))
-    assert Mailbox.subjects() == [f"{source.name} was restored except some files"]
+    assert Mailbox.subjects() == [f"{source.name} was restored, except for some files"]
 
     os.chown(closed, source.uid, source.gid)
     assert browser_of(by).post(f"{page}retry/").status_code == 302

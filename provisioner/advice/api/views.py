@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from provisioner.accounts import permissions
 from provisioner.advice.api import examples
 from provisioner.advice.api.shapes import (
     StorageAdviceQuery,
@@ -38,8 +37,8 @@ class StorageAdviceViewSet(ShortListViewSet):
     """Which protocol for which role, for administrators."""
 
     queryset = PerforceServer.objects.none()
-    is_for_administrators = True
     serializer_class = StorageAdviceSerializer
+    is_for_administrators = True
 
     @described(
         "Recommend storage for Perforce",
@@ -70,8 +69,8 @@ class SupportViewSet(ShortListViewSet):
     """Which releases in use are known good, for administrators."""
 
     queryset = PerforceServer.objects.none()
-    is_for_administrators = True
     serializer_class = SupportRowSerializer
+    is_for_administrators = True
 
     @described(
         "List the releases in use",

@@ -244,8 +244,8 @@ def require_room_to_build(
         raise StepRefused(
             f"A build needs about {size_text(needed)} ({need.sum}), and the volume "
             f"{volume.name} has {size_text(free)} free of {size}{grown}. "
-            "Give the template a larger volume, or keep fewer snapshots. Then build "
-            "again.",
+            "Give the template a larger volume, or keep fewer "
+            "snapshots. Then build again.",
             code="no_room_to_build",
         )
     is_thick = volume.guarantee == "volume"
@@ -291,7 +291,7 @@ def aggregate_of_new(run: TemplateRun, *, counted: TreeSize | None) -> tuple[str
     lacks = (
         f"has room for {size_text(was.room_bytes)} by now"
         if was
-        else "is none of the SVM's by now"
+        else "no longer belongs to the SVM"
     )
     return best.name, (
         f"The volume goes to the aggregate {best.name}, which has room for "

@@ -64,7 +64,7 @@ class CopyRuleViewSet(ApiViewSet):
         return self.shown_now(rule)
 
     @described(
-        "Copy no more workspaces to a mirror's site",
+        "Stop copying workspaces to a mirror's site",
         "For administrators. The copies are deleted.",
         ok=None,
         status=204,

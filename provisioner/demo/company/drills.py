@@ -15,7 +15,7 @@ NO_COMMON = (
     "group, or one snapshot policy."
 )
 OLD_COPY = (
-    "The copy was 2 days old, and may be 24 hours. Look whether SnapMirror still "
+    "The copy was 2 days old, and may be 24 hours. Check whether SnapMirror still "
     "transfers."
 )
 # How many months ago what was wrong.

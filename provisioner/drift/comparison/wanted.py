@@ -39,7 +39,7 @@ def settings_wanted(
 ) -> VolumeSettings:
     """Return the settings that a row's volume was given.
 
-    What a policy says counts once it was applied. A clone has what its template's
+    What a policy says counts once it has been applied. A clone has what its template's
     volume had when it was made, so only policies count that are older than it and than
     its snapshot. Headroom gave it no more inodes than its template's volume may have.
     Nothing says that it inherits autosize or the snapshot reserve.

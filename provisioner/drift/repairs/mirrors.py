@@ -33,7 +33,7 @@ from provisioner.sites.models import Site
 def remove_volume(finding: Finding) -> str:
     """Delete a volume of no mirror or copy, after the relationship that fills it.
 
-    Raises: CannotRepair (it has clones, or a row owns it by now).
+    Raises: CannotRepair (it has clones, or a row owns it now).
     """
     assert finding.tag is not None
     if Mirror.objects.filter(tag=finding.tag).exists():

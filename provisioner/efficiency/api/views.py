@@ -6,7 +6,6 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from provisioner.accounts import permissions
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
 from provisioner.efficiency import actions
@@ -30,13 +29,13 @@ class DedupePlanViewSet(ShortListViewSet):
     """For administrators: which volumes of each site are deduplicated, and when."""
 
     queryset = DedupePlan.objects.none()
-    is_for_administrators = True
     serializer_class = DedupePlanSerializer
+    is_for_administrators = True
 
     @described(
         "List deduplication plans",
-        "For administrators. One for each site; a site without one has the usual one, "
-        "switched off.",
+        "For administrators. One for each site; a site without one has the default "
+        "plan, switched off.",
         ok=DedupePlanSerializer(many=True),
         refused=[403],
         operation_id="deduplication_plans_list",
@@ -48,8 +47,8 @@ class DedupePlanViewSet(ShortListViewSet):
 
     @described(
         "Change a deduplication plan",
-        "For administrators, by the id of its site. A window that never comes is "
-        "refused.",
+        "For administrators, by the id of its site. A window that "
+        "never comes is refused.",
         body=DedupePlanChangeSerializer,
         ok=DedupePlanSerializer,
         refused=[400, 403, 404],

@@ -8,7 +8,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from provisioner.accounts import permissions
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
 from provisioner.insight import actions
@@ -62,8 +61,8 @@ class ProcessViewSet(ApiViewSet):
     """What runs at the Perforce servers, for administrators."""
 
     queryset = Process.objects.none()
-    is_for_administrators = True
     serializer_class = ProcessSerializer
+    is_for_administrators = True
 
     def get_queryset(self) -> QuerySet[Process]:
         return processes_visible_to(self.user)
@@ -109,8 +108,8 @@ class ProgramUseViewSet(ApiViewSet):
     """Who uses which program in which release, for administrators."""
 
     queryset = ProgramUse.objects.none()
-    is_for_administrators = True
     serializer_class = ProgramUseSerializer
+    is_for_administrators = True
 
     @described(
         "List uses of programs",
@@ -132,8 +131,8 @@ class ProgramReleaseViewSet(ShortListViewSet):
     """Which releases people should have at each server, for administrators."""
 
     queryset = ProgramRelease.objects.none()
-    is_for_administrators = True
     serializer_class = ServerReleasesSerializer
+    is_for_administrators = True
 
     @described(
         "List the releases that people should have",
@@ -181,13 +180,13 @@ class OrphanRuleViewSet(ShortListViewSet):
     """Which processes of each Perforce server count as orphans, for administrators."""
 
     queryset = OrphanRule.objects.none()
-    is_for_administrators = True
     serializer_class = OrphanRuleSerializer
+    is_for_administrators = True
 
     @described(
         "List rules for orphaned processes",
         "For administrators. One for each server with the processes that count now; a "
-        "server without one has the usual one, by hand.",
+        "server without one has the default rule, which ends nothing by itself.",
         ok=OrphanRuleSerializer(many=True),
         refused=[403],
         operation_id="orphan_rules_list",
@@ -212,8 +211,8 @@ class OrphanRuleViewSet(ShortListViewSet):
 
     @described(
         "End the orphaned processes of a server",
-        "For administrators, by the id of the server. User, command and start of each "
-        "are read again right before.",
+        "For administrators, by the id of the server. The user, command and start of "
+        "each are read again right before.",
         ok=OrphansEndSerializer,
         status=202,
         refused=[403, 404],
@@ -232,8 +231,8 @@ class ClientAdviceViewSet(ApiViewSet):
     """Clients of Perforce servers that get advice, for administrators."""
 
     queryset = ListedClient.objects.none()
-    is_for_administrators = True
     serializer_class = AdvisedClientSerializer
+    is_for_administrators = True
 
     @described(
         "List clients with advice",
@@ -258,12 +257,13 @@ class AdviceRuleViewSet(ShortListViewSet):
     """When clients and protections of each server get advice, for administrators."""
 
     queryset = AdviceRule.objects.none()
-    is_for_administrators = True
     serializer_class = AdviceRuleSerializer
+    is_for_administrators = True
 
     @described(
         "List rules for advice",
-        "For administrators. One for each server; one without has the usual one.",
+        "For administrators. One for each server; a server without one has the "
+        "default.",
         ok=AdviceRuleSerializer(many=True),
         refused=[403],
         operation_id="advice_rules_list",
@@ -301,7 +301,7 @@ class ConfigurationViewSet(ShortListViewSet):
     @described(
         "List the configurations of Perforce servers",
         "For administrators, as read once a day, each with what the rules say of it. "
-        "Nothing is changed by itself.",
+        "Cloneyard changes nothing itself.",
         ok=ConfigurationSerializer,
         refused=[403],
         examples=examples.CONFIGURATIONS,

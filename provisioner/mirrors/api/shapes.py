@@ -132,8 +132,8 @@ class MirroredSnapshotSerializer(serializers.ModelSerializer[MirroredSnapshot]):
     bytes = serializers.IntegerField(help_text="Of its last transfer.")
     seconds = serializers.FloatField(help_text="Of its last transfer.")
     compared_files = serializers.IntegerField(
-        help_text="Files that equal what was published; 0: only ONTAP's version was "
-        "compared."
+        help_text="Files that equal what was published; 0: only ONTAP's "
+        "version was compared."
     )
 
     class Meta:
@@ -156,7 +156,7 @@ class PromotionSerializer(serializers.Serializer[PromotionPreview]):
     """What becomes of a template when a mirror is promoted."""
 
     obstacle = serializers.CharField(
-        help_text="What is against it, as a sentence; empty: nothing."
+        help_text="Why it is not possible, as a sentence; empty: it is."
     )
     newest = NewestMirroredSerializer(
         source="newest.snapshot",

@@ -7,7 +7,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from provisioner.accounts import permissions
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
 from provisioner.catalog.models import Template
@@ -24,8 +23,8 @@ class TemplateMoveViewSet(ApiViewSet):
     """Move a template's volume to another aggregate."""
 
     queryset = Template.objects.none()
-    is_for_administrators = True
     serializer_class = MovePreviewSerializer
+    is_for_administrators = True
 
     def get_queryset(self) -> QuerySet[Template]:
         return templates_visible_to(self.user)
@@ -80,7 +79,7 @@ class TemplateMoveViewSet(ApiViewSet):
 
     @described(
         "Resume a move",
-        "For administrators. It goes on where it was paused. The answer is the "
+        "For administrators. It continues where it was paused. The answer is the "
         "operation to follow.",
         ok=OperationSerializer,
         status=202,
@@ -96,8 +95,8 @@ class TemplateMoveViewSet(ApiViewSet):
 
     @described(
         "Stop a move",
-        "For administrators. The volume stays where it is. The answer is the operation "
-        "to follow.",
+        "For administrators. The volume stays where it is. The answer is the "
+        "operation to follow.",
         ok=OperationSerializer,
         status=202,
         refused=[403, 404, 409],

@@ -96,7 +96,7 @@ class ProbeWeekSerializer(serializers.Serializer[Any]):
     )
     rounds = serializers.IntegerField(help_text="Those that were measured.")
     gaps = serializers.IntegerField(
-        help_text="Rounds that there were not: a pause, an outage, no host worker."
+        help_text="Rounds that were missed: a pause, an outage, no host worker."
     )
     failed = serializers.IntegerField(help_text="Those that ended with an error.")
     average = serializers.FloatField(allow_null=True, help_text=_NOT_MEASURED)

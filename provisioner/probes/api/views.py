@@ -9,7 +9,6 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
@@ -46,8 +45,8 @@ class ProbePlanViewSet(ShortListViewSet):
     """For administrators: which commands are timed at each server."""
 
     queryset = ProbePlan.objects.none()
-    is_for_administrators = True
     serializer_class = ProbePlanSerializer
+    is_for_administrators = True
 
     @described(
         "List the plans of probes",
@@ -79,8 +78,8 @@ class ProbeTimeViewSet(ApiViewSet):
     """For administrators: what each command took in each round."""
 
     queryset = ProbeTime.objects.none()
-    is_for_administrators = True
     serializer_class = ProbeTimeSerializer
+    is_for_administrators = True
 
     @described(
         "List what commands took",
@@ -100,8 +99,8 @@ class ProbeWeekViewSet(ShortListViewSet):
     """For administrators: average, median, maximum and minimum by week."""
 
     queryset = ProbeTime.objects.none()
-    is_for_administrators = True
     serializer_class = ProbeWeekSerializer
+    is_for_administrators = True
 
     @described(
         "List what commands took by week",
@@ -120,8 +119,8 @@ class MomentViewSet(ApiViewSet):
     """For administrators: when something was changed at a server."""
 
     queryset = Moment.objects.none()
-    is_for_administrators = True
     serializer_class = MomentSerializer
+    is_for_administrators = True
 
     def get_queryset(self) -> QuerySet[Moment]:
         return moments_visible_to(self.user)
@@ -166,8 +165,8 @@ class ComparisonViewSet(ShortListViewSet):
     """For administrators: two periods of a server compared."""
 
     queryset = Moment.objects.none()
-    is_for_administrators = True
     serializer_class = ComparisonSerializer
+    is_for_administrators = True
 
     @described(
         "Compare two periods",
@@ -188,8 +187,8 @@ class ReportMailViewSet(ApiViewSet):
     """For administrators: mails with reports."""
 
     queryset = ReportMail.objects.none()
-    is_for_administrators = True
     serializer_class = ReportMailSerializer
+    is_for_administrators = True
 
     @described(
         "List mails with reports",

@@ -21,7 +21,7 @@ def _number(name: str) -> Number:
         min_value=low,
         max_value=high,
         required=False,
-        help_text="Default: as usual for the profile.",
+        help_text="Default: that of the profile.",
     )
 
 

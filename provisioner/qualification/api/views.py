@@ -61,7 +61,7 @@ class QualificationRunViewSet(ApiViewSet):
     @described(
         "Measure a sandbox, a scratch server, or workspaces of a template",
         "A sandbox for its owner and administrators, the others for administrators. "
-        "Numbers that are left out are the profile's usual ones.",
+        "Numbers that are left out have the profile's defaults.",
         body=QualificationRunCreateSerializer,
         ok=QualificationRunSerializer,
         status=202,

@@ -79,8 +79,8 @@ class CheckpointViewSet(ApiViewSet):
 
     @described(
         "Make a checkpoint",
-        "For administrators, by the plan of the server. The answer is the sandbox that "
-        "makes it.",
+        "For administrators, by the plan of the server. The answer is the "
+        "sandbox that makes it.",
         body=RecipeStartSerializer,
         ok=SandboxSerializer,
         status=202,
@@ -145,8 +145,8 @@ class VerificationPlanViewSet(ShortListViewSet):
 
     @described(
         "Plan the verifications of a server",
-        "For administrators, by the id of the server. The first time host and version "
-        "are needed.",
+        "For administrators, by the id of the server. The first time host "
+        "and version are needed.",
         body=VerificationPlanSaveSerializer,
         ok=VerificationPlanSerializer,
         refused=[400, 403, 404, 409],
@@ -181,8 +181,8 @@ class VerificationViewSet(ApiViewSet):
 
     @described(
         "Verify the archives of a server",
-        "For administrators, by the plan of the server. The answer is the sandbox that "
-        "does it.",
+        "For administrators, by the plan of the server. The answer is the "
+        "sandbox that does it.",
         body=RecipeStartSerializer,
         ok=SandboxSerializer,
         status=202,

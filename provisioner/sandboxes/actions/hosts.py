@@ -39,7 +39,8 @@ def p4d_version_save(*, by: User, release: str, path: str) -> P4dVersion:
 
 
 def p4d_version_delete(*, by: User, version: P4dVersion) -> None:
-    """Offer a release no more; sandboxes that use it go on. Raises: NotAllowed."""
+    """Stop offering a release; sandboxes that use it keep running. Raises:
+    NotAllowed."""
     permissions.require(permissions.can_administer(by))
     with transaction.atomic():
         deleted, _ = P4dVersion.objects.filter(pk=version.pk).delete()
@@ -47,7 +48,7 @@ def p4d_version_delete(*, by: User, version: P4dVersion) -> None:
             record_event(
                 None,
                 kind="p4d_version_deleted",
-                message=f"p4d {version.release} is offered no more.",
+                message=f"p4d {version.release} is no longer offered.",
                 actor=by,
             )
 
@@ -81,7 +82,7 @@ def sandbox_host_save(*, by: User, name: str, **fields: Any) -> SandboxHost:
 
 
 def sandbox_host_delete(*, by: User, host: SandboxHost) -> None:
-    """Run no more sandboxes on a host.
+    """Remove a host of sandboxes.
 
     Raises: NotAllowed, SandboxInUse, SandboxHostInHistory.
     """
@@ -94,7 +95,7 @@ def sandbox_host_delete(*, by: User, host: SandboxHost) -> None:
         record_event(
             None,
             kind="sandbox_host_deleted",
-            message=f"Sandboxes run no more on the host {host.name}.",
+            message=f"Sandboxes no longer run on the host {host.name}.",
             actor=by,
         )
 

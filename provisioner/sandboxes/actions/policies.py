@@ -19,7 +19,7 @@ def sandbox_policy_save(
     longest_hours: int,
     team_at_most: int | None = None,
 ) -> SandboxPolicy:
-    """Let the people of a team have sandboxes. Raises: NotAllowed, InvalidRequest."""
+    """Set the sandbox policy of a team. Raises: NotAllowed, InvalidRequest."""
     permissions.require(permissions.can_administer(by))
     fields = {
         "at_most": at_most,
@@ -41,7 +41,7 @@ def sandbox_policy_save(
 
 
 def sandbox_policy_delete(*, by: User, policy: SandboxPolicy) -> None:
-    """Let the people of a team have no more sandboxes. Raises: NotAllowed."""
+    """Delete the sandbox policy of a team. Raises: NotAllowed."""
     permissions.require(permissions.can_administer(by))
     with transaction.atomic():
         deleted, _ = SandboxPolicy.objects.filter(pk=policy.pk).delete()
@@ -49,6 +49,6 @@ def sandbox_policy_delete(*, by: User, policy: SandboxPolicy) -> None:
             record_event(
                 policy.team,
                 kind="sandbox_policy_deleted",
-                message="Its people may have no more sandboxes.",
+                message="Its people may no longer have sandboxes.",
                 actor=by,
             )

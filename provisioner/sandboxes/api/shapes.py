@@ -142,7 +142,7 @@ class SandboxHostSerializer(serializers.ModelSerializer[SandboxHost]):
     site = serializers.CharField(source="site.name")
     queue = serializers.CharField(help_text="What its worker serves.")
     sandboxes = serializers.IntegerField(
-        source="number", help_text="How many take a place there."
+        source="number", help_text="How many sandboxes it has."
     )
 
     class Meta:
@@ -196,6 +196,6 @@ class SandboxPolicySaveSerializer(serializers.Serializer[Any]):
         max_value=1000,
         allow_null=True,
         default=None,
-        help_text="For its people together; null: no bound.",
+        help_text="For its people together; null: no limit.",
     )
     longest_hours = Number(min_value=1, max_value=LONGEST_HOURS, default=24)

@@ -8,7 +8,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from provisioner.accounts import permissions
 from provisioner.accounts.models import Team
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
@@ -79,7 +78,7 @@ class SandboxViewSet(ApiViewSet):
 
     @described(
         "Request a sandbox of a Perforce server",
-        "For administrators, and for teams that a policy allows it.",
+        "For administrators, and for teams whose policy allows it.",
         body=SandboxCreateSerializer,
         ok=SandboxSerializer,
         status=202,
@@ -169,8 +168,8 @@ class ServerVolumesViewSet(ApiViewSet):
     """The volumes that Perforce servers are on."""
 
     queryset = ServerVolumes.objects.none()
-    is_for_administrators = True
     serializer_class = ServerVolumesSerializer
+    is_for_administrators = True
 
     def get_queryset(self) -> QuerySet[ServerVolumes]:
         rows = ServerVolumes.objects.select_related("server", "site")
@@ -187,8 +186,8 @@ class ServerVolumesViewSet(ApiViewSet):
         return self.page_of(self.get_queryset())
 
     @described(
-        "Say which volumes a Perforce server is on",
-        "For administrators, in place of what was said before.",
+        "Describe the volumes of a Perforce server",
+        "For administrators. It replaces what was described before.",
         body=ServerVolumesSaveSerializer,
         ok=ServerVolumesSerializer,
         refused=[400, 403],
@@ -212,8 +211,8 @@ class P4dVersionViewSet(ApiViewSet):
     """The releases of p4d, and their path on hosts of sandboxes."""
 
     queryset = P4dVersion.objects.all()
-    is_for_administrators = True
     serializer_class = P4dVersionSerializer
+    is_for_administrators = True
 
     @described(
         "List the versions of p4d",
@@ -227,7 +226,7 @@ class P4dVersionViewSet(ApiViewSet):
 
     @described(
         "Name a version of p4d",
-        "For administrators. The same release changes its path.",
+        "For administrators. An existing release gets the new path.",
         body=P4dVersionSaveSerializer,
         ok=P4dVersionSerializer,
         refused=[400, 403],
@@ -238,8 +237,8 @@ class P4dVersionViewSet(ApiViewSet):
         return self.shown(hosts.p4d_version_save(by=self.user, **asked))
 
     @described(
-        "Offer a version no more",
-        "For administrators. Sandboxes that use it go on.",
+        "Withdraw a version of p4d",
+        "For administrators. Sandboxes that use it keep running.",
         ok=None,
         status=204,
         refused=[403, 404],
@@ -254,8 +253,8 @@ class SandboxHostViewSet(ApiViewSet):
     """The hosts whose workers start the servers of sandboxes."""
 
     queryset = hosts_with_numbers()
-    is_for_administrators = True
     serializer_class = SandboxHostSerializer
+    is_for_administrators = True
 
     @described(
         "List the hosts of sandboxes",
@@ -269,7 +268,7 @@ class SandboxHostViewSet(ApiViewSet):
 
     @described(
         "Add a host of sandboxes",
-        "For administrators. The same name changes it.",
+        "For administrators. A host of that name is changed.",
         body=SandboxHostSaveSerializer,
         ok=SandboxHostSerializer,
         refused=[400, 403, 409],
@@ -282,7 +281,7 @@ class SandboxHostViewSet(ApiViewSet):
         return self.shown_now(host)
 
     @described(
-        "Run no more sandboxes on a host",
+        "Remove a host of sandboxes",
         "For administrators.",
         ok=None,
         status=204,
@@ -298,8 +297,8 @@ class SandboxPolicyViewSet(ApiViewSet):
     """Which teams may have sandboxes: how many, and for how long."""
 
     queryset = SandboxPolicy.objects.select_related("team")
-    is_for_administrators = True
     serializer_class = SandboxPolicySerializer
+    is_for_administrators = True
 
     @described(
         "List the policies of sandboxes",
@@ -312,8 +311,8 @@ class SandboxPolicyViewSet(ApiViewSet):
         return self.page_of(self.get_queryset())
 
     @described(
-        "Let the people of a team have sandboxes",
-        "For administrators. The same team changes its policy.",
+        "Set the sandbox policy of a team",
+        "For administrators. It replaces the team's policy.",
         body=SandboxPolicySaveSerializer,
         ok=SandboxPolicySerializer,
         refused=[400, 403],
@@ -327,8 +326,8 @@ class SandboxPolicyViewSet(ApiViewSet):
         )
 
     @described(
-        "Let the people of a team have no more sandboxes",
-        "For administrators. Those that they have go on until their end.",
+        "Delete the sandbox policy of a team",
+        "For administrators. Sandboxes that they have keep running until their end.",
         ok=None,
         status=204,
         refused=[403, 404],

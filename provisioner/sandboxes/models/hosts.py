@@ -86,7 +86,7 @@ class SandboxHost(models.Model):
 class SandboxPolicy(models.Model):
     """The people of a team may have sandboxes: so many each and together, for so long.
 
-    `team_at_most` None: no bound for all together.
+    `team_at_most` None: no limit for all together.
     """
 
     team = models.OneToOneField(

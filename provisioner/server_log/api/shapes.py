@@ -119,13 +119,13 @@ class TimesQuery(serializers.Serializer[Any]):
         min_value=1,
         max_value=3650,
         default=DEFAULT_DAYS,
-        help_text="Those of this many last days; commands that began in them.",
+        help_text="How many days back: commands that began since.",
     )
     since = serializers.DateTimeField(
-        required=False, help_text="Those from then on, instead of `days`."
+        required=False, help_text="From then on, instead of `days`."
     )
     until = serializers.DateTimeField(
-        required=False, help_text="Those before it; without it until now."
+        required=False, help_text="Before then; until now unless it is given."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -229,7 +229,7 @@ class LogLockWaitSerializer(serializers.Serializer[Any]):
     table = serializers.CharField(source="waiter.table")
     waiter = LogLockWaiterSerializer()
     by = LogLockHolderSerializer(
-        allow_null=True, help_text="Who held it; null if the log does not tell."
+        allow_null=True, help_text="Who held it; null if the log does not say."
     )
     through = LogLockWaiterSerializer(
         allow_null=True, help_text="The write that the waiter was behind, if `by` read."
@@ -245,7 +245,7 @@ class LogCommandLockSerializer(serializers.Serializer[Any]):
     write_wait_ms = serializers.IntegerField(source="waiter.write_wait_ms")
     write_held_ms = serializers.IntegerField(source="waiter.write_held_ms")
     by = LogLockHolderSerializer(
-        allow_null=True, help_text="Who held it; null if the log does not tell."
+        allow_null=True, help_text="Who held it; null if the log does not say."
     )
     through = LogLockWaiterSerializer(
         allow_null=True, help_text="The write that it was behind, if `by` read."

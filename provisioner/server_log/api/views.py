@@ -88,8 +88,8 @@ class ServerLogViewSet(ShortListViewSet):
 
     @described(
         "Change the log of a Perforce server",
-        "For administrators, by the id of the server. Another file is read from its "
-        "beginning.",
+        "For administrators, by the id of the server. Another file is "
+        "read from its beginning.",
         body=ServerLogChangeSerializer,
         ok=ServerLogSerializer,
         refused=[400, 403, 404, 409],
@@ -125,7 +125,8 @@ class LogUploadViewSet(ApiViewSet):
 
     @described(
         "List uploaded logs",
-        "For administrators, the latest first: what was read of each, or why nothing.",
+        "For administrators, the latest first: what was read of "
+        "each, or why nothing was.",
         ok=LogUploadSerializer(many=True),
         refused=[400, 403],
         examples=examples.UPLOADS,
@@ -173,7 +174,7 @@ class ServerLoadViewSet(ShortListViewSet):
 
     @described(
         "Sum up commands of Perforce servers",
-        "For administrators: what the commands of a time took by command, user, "
+        "For administrators: what commands took in a period, by command, user, "
         "program, client or host, from the sums of their logs. The first 1,000 names.",
         ok=ServerLoadSerializer(many=True),
         refused=[400, 403],
@@ -193,7 +194,7 @@ class ServerLockViewSet(ShortListViewSet):
 
     @described(
         "Sum up locks of tables at Perforce servers",
-        "For administrators: how long locks were waited for and held in a time, by "
+        "For administrators: how long locks were waited for and held in a period, by "
         "table, user, or both and the command, of 10 ms and more. The first 1,000.",
         ok=ServerLockSerializer(many=True),
         refused=[400, 403],
@@ -230,8 +231,8 @@ class CheckpointViewSet(ShortListViewSet):
 
     queryset = SeenCheckpoint.objects.none()
     serializer_class = ServerCheckpointSerializer
-
     is_for_administrators = True
+
     @described(
         "List checkpoints of Perforce servers",
         "For administrators, oldest first: commands that lock all tables, from the log "
@@ -271,13 +272,13 @@ class LockWaitViewSet(ShortListViewSet):
 
     queryset = LogCommand.objects.none()
     serializer_class = LogLockWaitSerializer
-
     is_for_administrators = True
+
     @described(
         "List waits for locks at a Perforce server",
         "For administrators: the 500 longest waits of 100 ms or more among commands "
         "that began in a time of a day at most, and who held the lock meanwhile, as "
-        "far as the log tells.",
+        "far as the log says.",
         ok=LogLockWaitSerializer(many=True),
         refused=[400, 403],
         parameters=[LogLockWaitQuery],
@@ -310,7 +311,7 @@ class LogCommandViewSet(ApiViewSet):
     @described(
         "Get a command of a Perforce server",
         "For administrators, with the locks of tables that it waited for or held for "
-        "100 ms or more, and for whom it waited, as far as the log tells.",
+        "100 ms or more, and for whom it waited, as far as the log says.",
         ok=LogCommandLocksSerializer,
         refused=[403, 404],
         examples=examples.LOCKS,

@@ -70,7 +70,7 @@ class _Declared:
 def check(
     *, advice: str = "", after: tuple[str, ...] = (), is_last: bool = False
 ) -> Callable[[AnyLook], AnyLook]:
-    """Declare a method as a check of its name, to run after those that it needs.
+    """Declare a method as the check of its name, run after those that it needs.
 
     It returns what it found, or raises Wrong or Remark. `advice` says what to do if a
     remote system refuses; it may name attributes of the object, such as {site.svm}. A

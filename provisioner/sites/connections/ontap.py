@@ -233,8 +233,8 @@ class _Checks(Checks):
             if rules_differ(found, wanted):
                 raise Remark(
                     f"The rules of {name} are not those of this site.",
-                    advice="A worker sets them within five minutes, and whatever else "
-                    "is in them goes: name another policy if this one is not ours.",
+                    advice="A worker sets them within five minutes, and and removes "
+                    "every other rule: name another policy if this one is not ours.",
                 )
         if site.export_policy not in there:
             return (

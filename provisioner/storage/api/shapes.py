@@ -201,7 +201,7 @@ class VolumePolicySaveSerializer(serializers.Serializer[Any]):
         max_value=MOST_HEADROOM_PERCENT,
         allow_null=True,
         default=None,
-        help_text="The same of clones for builds and CI.",
+        help_text="The same for builds and CI.",
     )
     clone_grow_percent = Number(
         min_value=0,

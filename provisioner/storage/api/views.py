@@ -135,8 +135,8 @@ class SpacePlanViewSet(ShortListViewSet):
     @described(
         "Request the acts of a plan",
         "For administrators, with the `seal` of the plan that was shown. Each act "
-        "passes its own checks and has its own result. A plan that is another one by "
-        "now is refused.",
+        "passes its own checks and has its own result. A plan that has "
+        "changed since is refused.",
         body=SpacePlanRequestSerializer,
         ok=PlanOutcomesSerializer,
         status=202,
@@ -199,8 +199,8 @@ class VolumePolicyViewSet(ShortListViewSet):
 
     @described(
         "List settings of volumes",
-        "For administrators. The defaults of sites, and what single templates have "
-        "instead.",
+        "For administrators. The defaults of sites, and what single "
+        "templates have instead.",
         ok=VolumePolicySerializer(many=True),
         refused=[403],
         operation_id="storage_volume_policies_list",
@@ -213,7 +213,7 @@ class VolumePolicyViewSet(ShortListViewSet):
     @described(
         "Save settings of volumes",
         "For administrators. They replace those of that site or template. ONTAP "
-        "follows within minutes. What is not given is as the site's defaults say, or "
+        "follows within minutes. What is not given has the site's default, or stays "
         "as it is in ONTAP.",
         body=VolumePolicySaveSerializer,
         ok=VolumePolicySerializer,

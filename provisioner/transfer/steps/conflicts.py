@@ -44,7 +44,7 @@ def needs_resolve(item: ToResolve) -> Conflict:
         Kind.RESOLVE,
         item.depot_file,
         f"You and others changed it, up to #{item.from_revision.lstrip('#')}, in ways "
-        "that do not go together by themselves. It is opened with your content.",
+        f"that cannot be merged automatically. It is opened with your content.",
         (f"p4 resolve {path}", "merges it by hand"),
         (f"p4 resolve -ay {path}", "keeps your content"),
         (f"p4 resolve -at {path}", "takes the content of others"),

@@ -54,20 +54,20 @@ class SnapshotPolicySerializer(serializers.Serializer[Any]):
         min_value=0,
         max_value=MOST_HOURLY,
         required=False,
-        help_text="As it is unless given; 24 in a new policy.",
+        help_text="Unchanged unless given; 24 in a new policy.",
     )
     daily = Number(
         min_value=0,
         max_value=MOST_DAILY,
         required=False,
-        help_text="As it is unless given; 7 in a new policy.",
+        help_text="Unchanged unless given; 7 in a new policy.",
     )
     max_percent = Number(
         min_value=0,
         max_value=MOST_PERCENT,
         required=False,
         help_text="What the snapshots of a workspace may hold, in percent of its "
-        "volume. Beyond that the oldest is deleted. 0: no bound. As it is unless "
+        "volume. Beyond that the oldest is deleted. 0: no limit. Unchanged unless "
         "given; 0 in a new policy.",
     )
 

@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
                 ('purpose', models.CharField(blank=True, choices=[('development', 'Development'), ('build', 'Build only (no Perforce client)'), ('ci', 'CI (read-only client)'), ('ci-edit', 'CI that submits')], help_text='Empty: every purpose.', max_length=16)),
                 ('hourly', models.PositiveSmallIntegerField(default=24)),
                 ('daily', models.PositiveSmallIntegerField(default=7)),
-                ('max_percent', models.PositiveSmallIntegerField(default=0, help_text="What snapshots may hold, in percent of their workspace's volume. 0: no bound.")),
+                ('max_percent', models.PositiveSmallIntegerField(default=0, help_text="What snapshots may hold, in percent of their workspace's volume. 0: no limit.")),
                 ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='snapshot_policies', to='sites.site')),
                 ('template', models.ForeignKey(blank=True, help_text='Empty: every template.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='snapshot_policies', to='catalog.template')),
             ],

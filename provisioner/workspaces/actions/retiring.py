@@ -107,7 +107,7 @@ def refused_retirements(
 ) -> dict[int, ActionRefused]:
     """Return why `workspace_retire` would refuse workspaces, by their keys.
 
-    Many take no more queries than one.
+    It takes the same number of queries for many as for one.
     """
     answers: Sequence[tuple[Any, Any]] = asks_what_stays.send(
         Workspace, workspaces=workspaces
@@ -155,7 +155,7 @@ def refused_restores(
 ) -> dict[int, ActionRefused]:
     """Return why `workspace_restore` would refuse workspaces, by their keys.
 
-    For many it takes no more queries than for one.
+    It takes the same number of queries for many as for one.
     """
     going = (Workspace.State.RETIRED, Workspace.State.PURGING)
     can_be = restorable(workspaces)
@@ -194,7 +194,7 @@ def refused_purges(
 ) -> dict[int, ActionRefused]:
     """Return why `workspace_purge` would refuse workspaces, by their keys.
 
-    For many it takes no more queries than for one.
+    It takes the same number of queries for many as for one.
     """
     purging = _subjects_of_running(workspaces, WorkspaceOperation.PURGE)
     refused: dict[int, ActionRefused] = {}

@@ -59,7 +59,7 @@ class Clone(StepResult):
 def ensure_clone(run: WorkspaceRun) -> Clone:
     """Ensure a FlexClone of the pinned snapshot with our tag.
 
-    One that is independent of its snapshot by now is not made again.
+    One that has become independent of its snapshot is not made again.
     """
     snapshot = run.workspace.snapshot
     return clone_of(

@@ -147,7 +147,7 @@ def _note_shelved(
 ) -> None:
     """Record opened files and their changes, so that a restore can open them.
 
-    Earlier records stay, since the files may be reverted by now.
+    Earlier records stay, since the files may have been reverted.
     """
     made_by_us = {change for report in reports for change in report.moved}
     opened = {file.depot_file for file in files.opened}
