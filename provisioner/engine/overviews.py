@@ -22,6 +22,7 @@ from provisioner.web.templatetags.cloneyard import ago, state_icon
 
 # How long a running worker that has time leaves a queued step at most.
 SOON = dt.timedelta(seconds=10)
+UNDER_WAY = "engine/_under_way.html"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,6 +205,13 @@ class OperationOverview:
                     why = "is in maintenance"
                 return f"Waiting: the Perforce server {line.wait.server} {why}."
         return "Waiting for a worker."
+
+
+def under_way(operations: list[Operation]) -> OperationOverview | None:
+    """Return the first of these operations with its steps if it is under way."""
+    if not operations or operations[0].state != Operation.State.RUNNING:
+        return None
+    return operation_overview(operations[0])
 
 
 def operation_overview(operation: Operation) -> OperationOverview:

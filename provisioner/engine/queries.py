@@ -11,6 +11,8 @@ from provisioner.accounts.models import User
 from provisioner.engine import subjects
 from provisioner.engine.models import Operation, Step
 
+LATEST = 10
+
 
 def servers_used(operation: Operation) -> list[str]:
     """Return the names of the Perforce servers that its steps have used, sorted."""
@@ -33,3 +35,9 @@ def operations_visible_to(user: User) -> QuerySet[Operation]:
         return operations
     visible = [kind.visible(user) for kind in subjects.kinds()]
     return operations.filter(reduce(or_, visible))
+
+
+def latest_operations(user: User, subject_id: int) -> list[Operation]:
+    """Return a subject's latest operations that a person may see, newest first."""
+    about = operations_visible_to(user).filter(subject=subject_id)
+    return list(about.prefetch_related(None)[:LATEST])

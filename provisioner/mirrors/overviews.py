@@ -18,14 +18,11 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.overviews import TemplateOverview
 from provisioner.catalog.queries import defaults_among, in_scope
 from provisioner.catalog.retention import needs_of
-from provisioner.engine.models import Operation
-from provisioner.engine.queries import operations_visible_to
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.queries import AVAILABLE, OnItsWay, on_their_way, remarks_on
 from provisioner.web.notices import Action
 from provisioner.web.templatetags.cloneyard import count
 
-OPERATIONS_SHOWN = 10
 CLONES_NAMED = 20
 # What names a snapshot, and what says how far it is behind.
 _SNAPSHOT_FIELDS = (
@@ -239,12 +236,6 @@ def mirrors_of(overview: TemplateOverview) -> MirrorsOfTemplate:
         ],
         actions=[Action(label="Create a mirror", url=create)] if may_create else [],
     )
-
-
-def latest_operations(user: User, mirror: Mirror) -> list[Operation]:
-    """Return a mirror's latest operations that a person may see, newest first."""
-    of_it = operations_visible_to(user).filter(subject=mirror.subject_id)
-    return list(of_it.prefetch_related(None)[:OPERATIONS_SHOWN])
 
 
 def clones_of(mirror: Mirror) -> list[Any]:

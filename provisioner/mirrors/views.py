@@ -13,12 +13,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
-from django_htmx.http import HttpResponseClientRefresh
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
-from provisioner.engine.overviews import OperationOverview, operation_overview
+from provisioner.engine.overviews import UNDER_WAY, under_way
+from provisioner.engine.queries import latest_operations
 from provisioner.lib.refusals import ActionRefused
 from provisioner.mirrors import actions, overviews, previews
 from provisioner.mirrors.forms import (
@@ -30,7 +30,7 @@ from provisioner.mirrors.forms import (
 from provisioner.mirrors.lists import MIRRORS, snapshots_of
 from provisioner.mirrors.models import ENDED, Mirror, MirrorOperation
 from provisioner.mirrors.queries import mirrors_visible_to
-from provisioner.web.http import WebRequest, administrators_only, digest, posted
+from provisioner.web.http import WebRequest, administrators_only, polled, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
@@ -77,12 +77,13 @@ def mirror_detail(request: WebRequest, pk: int) -> HttpResponseBase:
     """Show a mirror, what is under way, its snapshots and operations."""
     mirror = get_object_or_404(overviews.mirrors_ever(request.user), pk=pk)
     [overview] = overviews.overviews_of([mirror])
-    operations = overviews.latest_operations(request.user, mirror)
+    operations = latest_operations(request.user, mirror.subject_id)
     context = {
         "mirror": mirror,
         "overview": overview,
         "operations": operations,
-        "progress": _progress(operations),
+        "progress": under_way(operations),
+        "poll": reverse("mirror-progress", args=[pk]),
         "actions": list(_actions(request.user, mirror)),
         "notices": [
             *_notices(request.user, mirror, operations),
@@ -99,12 +100,8 @@ def mirror_progress(request: WebRequest, pk: int) -> HttpResponse:
     mirror = get_object_or_404(overviews.mirrors_ever(request.user), pk=pk)
     if not request.htmx:
         return redirect("mirror-detail", pk)
-    progress = _progress(overviews.latest_operations(request.user, mirror))
-    if progress is None:
-        return HttpResponseClientRefresh()
-    has_changed = request.GET.get("said") != digest(progress.announcement)
-    context = {"mirror": mirror, "progress": progress, "has_changed": has_changed}
-    return render(request, "mirrors/_progress.html", context)
+    operations = latest_operations(request.user, mirror.subject_id)
+    return polled(request, UNDER_WAY, under_way(operations))
 
 
 @require_safe_or_POST
@@ -212,13 +209,6 @@ def _confirmed(
 
 def _mirror(request: WebRequest, pk: int) -> Mirror:
     return get_object_or_404(mirrors_visible_to(request.user), pk=pk)
-
-
-def _progress(operations: list[Operation]) -> OperationOverview | None:
-    """Return the latest operation with its steps if it is under way."""
-    if not operations or operations[0].state != Operation.State.RUNNING:
-        return None
-    return operation_overview(operations[0])
 
 
 def _actions(user: User, mirror: Mirror) -> Iterator[Action]:

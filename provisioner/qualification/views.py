@@ -11,12 +11,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
-from django_htmx.http import HttpResponseClientRefresh
 
-from provisioner.accounts.models import User
-from provisioner.engine.models import Operation
-from provisioner.engine.overviews import OperationOverview, operation_overview
-from provisioner.engine.queries import operations_visible_to
+from provisioner.engine.overviews import UNDER_WAY, under_way
+from provisioner.engine.queries import latest_operations
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.qualification.actions import baselines, running
 from provisioner.qualification.forms import BaselineForm, CompareForm, RunForm
@@ -44,12 +41,11 @@ from provisioner.qualification.reports import (
 from provisioner.sandboxes.models import Sandbox
 from provisioner.sandboxes.overviews import limits_text, missing_for_sandboxes
 from provisioner.sandboxes.queries import policy_of
-from provisioner.web.http import WebRequest, csv_answer, digest, posted
+from provisioner.web.http import WebRequest, csv_answer, polled, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.posting import acted, form_page, require_safe_or_POST
 
-OPERATIONS_SHOWN = 10
 # What a link to the form may fill in.
 PREFILLED = ("sandbox", "server", "profile", "note")
 
@@ -95,11 +91,12 @@ def baseline_create(request: WebRequest) -> HttpResponse:
 def run_detail(request: WebRequest, pk: int) -> HttpResponse:
     """Show a run: its figures by repeat, its parameters and its hosts."""
     run = _run(request, pk)
-    operations = _operations(request.user, run)
+    operations = latest_operations(request.user, run.subject_id)
     context = {
         **_of_run(run),
         "operations": operations,
-        "progress": _progress(operations),
+        "progress": under_way(operations),
+        "poll": reverse("qualification-progress", args=[pk]),
         "waiting": waiting_text(run),
         "is_under_way": run.is_under_way,
         "notices": list(_notices(run)),
@@ -142,14 +139,11 @@ def run_progress(request: WebRequest, pk: int) -> HttpResponse:
     if not request.htmx:
         return redirect("qualification-detail", pk)
     if waiting := waiting_text(run):
-        context = {"run": run, "waiting": waiting}
+        context = {"waiting": waiting, "poll": request.path}
         return render(request, "qualification/_waiting.html", context)
-    progress = _progress(_operations(request.user, run))
-    if progress is None or not request.GET.get("said"):
-        return HttpResponseClientRefresh()
-    has_changed = request.GET.get("said") != digest(progress.announcement)
-    context = {"run": run, "progress": progress, "has_changed": has_changed}
-    return render(request, "qualification/_progress.html", context)
+    has_waited = not request.GET.get("said")
+    operations = latest_operations(request.user, run.subject_id)
+    return polled(request, UNDER_WAY, None if has_waited else under_way(operations))
 
 
 @require_safe
@@ -200,17 +194,6 @@ def run_compare(request: WebRequest) -> HttpResponse:
 
 def _run(request: WebRequest, pk: int) -> QualificationRun:
     return get_object_or_404(runs_visible_to(request.user), pk=pk)
-
-
-def _operations(user: User, run: QualificationRun) -> list[Operation]:
-    of_it = operations_visible_to(user).filter(subject=run.subject_id)
-    return list(of_it.prefetch_related(None)[:OPERATIONS_SHOWN])
-
-
-def _progress(operations: list[Operation]) -> OperationOverview | None:
-    if not operations or operations[0].state != Operation.State.RUNNING:
-        return None
-    return operation_overview(operations[0])
 
 
 def _notices(run: QualificationRun) -> Iterator[Notice]:

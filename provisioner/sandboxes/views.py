@@ -11,13 +11,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
-from django_htmx.http import HttpResponseClientRefresh
 
 from provisioner.accounts.models import User
-from provisioner.engine.models import Operation
-from provisioner.engine.overviews import OperationOverview, operation_overview
-from provisioner.engine.queries import operations_visible_to
-from provisioner.lib.refusals import ActionRefused
+from provisioner.engine.overviews import UNDER_WAY, under_way
+from provisioner.engine.queries import latest_operations
 from provisioner.sandboxes.actions import creating, describing, hosts, keeping, policies
 from provisioner.sandboxes.forms import (
     ExtendForm,
@@ -49,12 +46,10 @@ from provisioner.sandboxes.queries import (
     sandboxes_ever,
 )
 from provisioner.sites.models import PerforceServer
-from provisioner.web.http import WebRequest, administrators_only, digest, posted
+from provisioner.web.http import WebRequest, administrators_only, polled, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
-
-OPERATIONS_SHOWN = 10
 
 
 @require_safe
@@ -84,12 +79,13 @@ def sandbox_create(request: WebRequest) -> HttpResponse:
 def sandbox_detail(request: WebRequest, pk: int) -> HttpResponse:
     """Show a sandbox: how to use it, what it is a copy of, what was switched off."""
     sandbox = _sandbox(request, pk)
-    operations = _operations(request.user, sandbox)
+    operations = latest_operations(request.user, sandbox.subject_id)
     context = {
         "sandbox": sandbox,
         "volumes": sandbox.volumes.prefetch_related("places"),
         "operations": operations,
-        "progress": _progress(operations),
+        "progress": under_way(operations),
+        "poll": reverse("sandbox-progress", args=[pk]),
         "actions": list(_actions(request.user, sandbox)),
         "notices": list(_notices(request.user, sandbox)),
         "is_usable": sandbox.state == Sandbox.State.READY,
@@ -105,12 +101,8 @@ def sandbox_progress(request: WebRequest, pk: int) -> HttpResponse:
     sandbox = _sandbox(request, pk)
     if not request.htmx:
         return redirect("sandbox-detail", pk)
-    progress = _progress(_operations(request.user, sandbox))
-    if progress is None:
-        return HttpResponseClientRefresh()
-    has_changed = request.GET.get("said") != digest(progress.announcement)
-    context = {"sandbox": sandbox, "progress": progress, "has_changed": has_changed}
-    return render(request, "sandboxes/_progress.html", context)
+    operations = latest_operations(request.user, sandbox.subject_id)
+    return polled(request, UNDER_WAY, under_way(operations))
 
 
 @require_safe_or_POST
@@ -118,14 +110,8 @@ def sandbox_extend(request: WebRequest, pk: int) -> HttpResponse:
     """Let a sandbox live longer."""
     sandbox = _sandbox(request, pk)
     form = ExtendForm(posted(request))
-    extend = partial(keeping.sandbox_extend, by=request.user, sandbox=sandbox)
-    if form.is_valid():
-        try:
-            extend(**form.arguments())
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            return done(request, "Extended.", "sandbox-detail", pk)
+    if form.tried(keeping.sandbox_extend, by=request.user, sandbox=sandbox):
+        return done(request, "Extended.", "sandbox-detail", pk)
     return form_page(request, "sandboxes/extend.html", form, sandbox=sandbox)
 
 
@@ -237,18 +223,6 @@ def sandbox_policy_delete(request: WebRequest, pk: int) -> HttpResponse:
 
 def _sandbox(request: WebRequest, pk: int) -> Sandbox:
     return get_object_or_404(sandboxes_ever(request.user), pk=pk)
-
-
-def _operations(user: User, sandbox: Sandbox) -> list[Operation]:
-    of_it = operations_visible_to(user).filter(subject=sandbox.subject_id)
-    return list(of_it.prefetch_related(None)[:OPERATIONS_SHOWN])
-
-
-def _progress(operations: list[Operation]) -> OperationOverview | None:
-    """Return the latest operation with its steps if it is under way."""
-    if not operations or operations[0].state != Operation.State.RUNNING:
-        return None
-    return operation_overview(operations[0])
 
 
 def _actions(user: User, sandbox: Sandbox) -> Iterator[Action]:

@@ -6,14 +6,22 @@ import hashlib
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, Protocol
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.http import FileResponse, HttpRequest, QueryDict, StreamingHttpResponse
+from django.http import (
+    FileResponse,
+    HttpRequest,
+    HttpResponse,
+    QueryDict,
+    StreamingHttpResponse,
+)
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
+from django_htmx.http import HttpResponseClientRefresh
 from django_htmx.middleware import HtmxDetails
 
 from provisioner.accounts import permissions
@@ -64,6 +72,22 @@ def came_from(request: HttpRequest) -> str:
 def digest(text: str) -> str:
     """Return a short digest of a text, to detect that a page has changed."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class Announced(Protocol):
+    """What is under way, and how far it is, for screen readers."""
+
+    @property
+    def announcement(self) -> str: ...
+
+
+def polled(request: WebRequest, page: str, progress: Announced | None) -> HttpResponse:
+    """Give htmx the progress that it polls; the whole page once there is none."""
+    if progress is None:
+        return HttpResponseClientRefresh()
+    has_changed = request.GET.get("said") != digest(progress.announcement)
+    context = {"poll": request.path, "progress": progress, "has_changed": has_changed}
+    return render(request, page, context)
 
 
 class HeldAnswer(StreamingHttpResponse):

@@ -262,7 +262,9 @@ def test_without_weights_the_api_recommends_nothing(api_as_admin: APIClient) -> 
 
 
 def test_an_empty_installation_has_no_matrix(as_admin: Client) -> None:
-    assert "There is no site, Perforce server or worker yet." in as_admin.get(SUPPORT).text
+    assert (
+        "There is no site, Perforce server or worker yet." in as_admin.get(SUPPORT).text
+    )
 
 
 def test_what_was_not_read_is_unknown(

@@ -71,4 +71,6 @@ def test_a_baseline_says_what_it_needs_and_who_may(command_line: CommandLine) ->
     ended_with(incomplete, cloneyard.USAGE, saying="--host")
     place = ("--name", "base", "--version", "2024.2", "--host", "isolated")
     refused = command_line.run(*baseline, "--of", "production", *place)
-    ended_with(refused, cloneyard.REFUSED, saying="Your team is not allowed to have sandboxes")
+    ended_with(
+        refused, cloneyard.REFUSED, saying="Your team is not allowed to have sandboxes"
+    )

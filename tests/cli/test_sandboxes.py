@@ -34,7 +34,9 @@ def test_somebody_with_a_policy_asks_for_a_sandbox_and_retires_it(
         *("--version", "2024.2", "--host", "isolated", "--hours", "4"),
     )
     refused = command_line.run(*create)
-    ended_with(refused, cloneyard.REFUSED, saying="Your team is not allowed to have sandboxes")
+    ended_with(
+        refused, cloneyard.REFUSED, saying="Your team is not allowed to have sandboxes"
+    )
     alice.team = Team.objects.create(name="Tools")
     alice.save()
     SandboxPolicy.objects.create(team=alice.team)

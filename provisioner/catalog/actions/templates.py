@@ -63,29 +63,14 @@ MOST_PATHS = 100
 OF_THE_LOADER = ("LD_", "GLIBC_TUNABLES", "BASH_ENV", "BASH_FUNC_")
 _DEPOT_PATH = re.compile(r"//[^/@#*\x00-\x1f\"]+(?:/[^/@#*\x00-\x1f\"]+)+")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-# What a template is made from. The rest is for good, or is written by its builds.
 SECRET = frozenset({"build_environment"})
-DEFINITION = frozenset(
-    {
-        "description",
-        "view",
-        "stream",
-        "line_end",
-        "client_options",
-        "submit_options",
-        "build_command",
-        "build_environment",
-        "bisection_environment",
-        "commands_have_network",
-        "build_timeout_seconds",
-        "test_command",
-        "test_timeout_seconds",
-        "wanted_quality",
-        "ignore_patterns",
-        "error_patterns",
-        "volume_size_bytes",
-        "snapshots_to_keep",
-    }
+# What a template is made from. The rest is for good, or is written by its builds.
+DEFINITION = (
+    *("description", "view", "stream", "line_end", "client_options", "submit_options"),
+    *("build_command", "build_environment", "bisection_environment"),
+    *("commands_have_network", "build_timeout_seconds"),
+    *("test_command", "test_timeout_seconds", "wanted_quality"),
+    *("ignore_patterns", "error_patterns", "volume_size_bytes", "snapshots_to_keep"),
 )
 
 

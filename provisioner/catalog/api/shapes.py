@@ -22,7 +22,7 @@ from provisioner.catalog.actions.snapshots import (
     LONGEST_NOTES,
     LONGEST_REASON,
 )
-from provisioner.catalog.actions.templates import MOST_PATHS
+from provisioner.catalog.actions.templates import DEFINITION, MOST_PATHS
 from provisioner.catalog.api.refresh_shapes import (
     FreshnessSerializer,
     RefreshSerializer,
@@ -290,29 +290,7 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
     class Meta:
         model = Template
         validators = ()  # a taken name is the action's to refuse
-        fields = (
-            "name",
-            "site",
-            "description",
-            "view",
-            "stream",
-            "line_end",
-            "client_options",
-            "submit_options",
-            "build_command",
-            "build_environment",
-            "bisection_environment",
-            "commands_have_network",
-            "build_timeout_seconds",
-            "test_command",
-            "test_timeout_seconds",
-            "wanted_quality",
-            "ignore_patterns",
-            "error_patterns",
-            "volume_size_bytes",
-            "aggregate",
-            "snapshots_to_keep",
-        )
+        fields = ("name", "site", *DEFINITION, "aggregate")
 
     def validate_build_environment(self, variables: dict[str, str]) -> dict[str, str]:
         for name in variables:

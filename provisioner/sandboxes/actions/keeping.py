@@ -26,8 +26,8 @@ from provisioner.sandboxes.queries import (
 from provisioner.sandboxes.states import set_sandbox_state
 
 
-def sandbox_extend(*, by: User, sandbox: Sandbox, hours: int) -> None:
-    """Let a sandbox live for so many hours from now.
+def sandbox_extend(*, by: User, sandbox: Sandbox, hours: int) -> Sandbox:
+    """Let a sandbox live this many hours from now.
 
     Raises: NotAllowed, InvalidRequest, NoSandboxesForYou, LeaseTooLong, SandboxMoving.
     """
@@ -55,6 +55,7 @@ def sandbox_extend(*, by: User, sandbox: Sandbox, hours: int) -> None:
             message=f"Extended to {ends:%Y-%m-%d %H:%M} UTC.",
             actor=by,
         )
+    return sandbox
 
 
 def sandbox_start(*, by: User, sandbox: Sandbox) -> Operation:
