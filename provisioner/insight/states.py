@@ -9,12 +9,6 @@ from provisioner.insight.models import ProcessEnding
 
 E = ProcessEnding.State
 
-ENDING_TRANSITIONS: dict[ProcessEnding.State, tuple[ProcessEnding.State, ...]] = {
-    E.REQUESTED: (E.ENDED, E.FAILED),
-    E.ENDED: (),
-    E.FAILED: (),
-}
-
 
 def settle(ending: ProcessEnding, to: ProcessEnding.State, *, message: str) -> None:
     """Record what became of a request, with its event, unless that is known already."""

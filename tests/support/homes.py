@@ -65,11 +65,6 @@ class HomeScene:
             routed_to=lost, routed_because="Rule 1: Builds of templates."
         )
 
-    def find_home(self) -> None:
-        """Let it answer again."""
-        port = self.labs.source.lab.port
-        Site.objects.filter(pk=self.home.pk).update(ontap_port=port)
-
 
 @pytest.fixture
 def home_scene(mirror_scene: MirrorScene, lab: Lab, settings: Any) -> HomeScene:
