@@ -16,6 +16,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
+from django.db.models.signals import pre_migrate
 from procrastinate.contrib.django.utils import connector_params
 from psycopg import sql
 
@@ -57,6 +58,31 @@ def test_of_two_who_migrate_one_waits_for_the_other() -> None:
         # A lock is given back when PostgreSQL notices that its connection ended.
         later.execute(f"SET lock_timeout = '{WITHIN_SECONDS:.0f}s'")
         later.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+
+
+def idle_limit() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        [limit] = cursor.fetchone()
+    return str(limit)
+
+
+def test_a_migration_may_take_its_time_between_two_statements() -> None:
+    usual, meanwhile = idle_limit(), []
+    with connection.cursor() as cursor:
+        cursor.execute("SET idle_in_transaction_session_timeout = '7s'")
+
+    def note(**kwargs: object) -> None:
+        meanwhile.append(idle_limit())
+
+    pre_migrate.connect(note)
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    finally:
+        pre_migrate.disconnect(note)
+
+    assert set(meanwhile) == {"0"}
+    assert idle_limit() == usual
 
 
 @pytest.fixture(scope="module")

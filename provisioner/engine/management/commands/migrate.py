@@ -6,11 +6,13 @@ to do.
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 from django.core.management.commands import migrate
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 # Any number that nobody else locks in our database.
 LOCK = 0x636C6F6E
@@ -25,4 +27,18 @@ class Command(migrate.Command):
             if cursor.fetchone() != (True,):
                 self.stdout.write("Another process migrates. Waiting for it…")
                 cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
-            super().handle(*args, **options)
+            with _patience(connections[options["database"]]):
+                super().handle(*args, **options)
+
+
+@contextmanager
+def _patience(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Let Django think for as long as it needs between the statements of a migration.
+
+    PostgreSQL would end a transaction of a worker that is idle for so long.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET idle_in_transaction_session_timeout = 0")
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("RESET idle_in_transaction_session_timeout")
