@@ -205,9 +205,14 @@ def _provision(
 ) -> None:
     client = f"{name}-{number}"
     gateway.clients.save(_spec(client, place))
-    gateway.files.flush(
-        client, change=CHANGE, in_batches=in_batches, on_command=ours.append
-    )
+
+    def note(use: LockUse | None) -> bool:
+        """Keep what a command used; nobody is said to wait for it."""
+        if use is not None:
+            ours.append(use)
+        return False
+
+    gateway.files.flush(client, change=CHANGE, in_batches=in_batches, on_command=note)
 
 
 def _spec(client: str, place: Path) -> ClientSpec:

@@ -97,7 +97,8 @@ def forget_templates() -> None:
     """Have templates parsed again, with the tags that are registered now."""
     from django.template import engines
 
-    for loader in engines["django"].engine.template_loaders:
+    backend: Any = engines["django"]
+    for loader in backend.engine.template_loaders:
         loader.reset()
 
 

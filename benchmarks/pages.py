@@ -1,13 +1,13 @@
 """How long pages take, how many queries and how large they are, on generated rows.
 
-Prints JSON lines: one for each page at 1,000 workspaces and at 32,767, and a summary of
-each case that names the misses. Every page that needs no number in its address is asked
-for as an administrator and as a developer, lists in other orders and at their last
-page, too; details of one row each. Nothing runs beside it but an embedded PostgreSQL in
-a directory that is gone afterwards. PAGES_SCALES (numbers of workspaces) and
-PAGES_ROUNDS change the numbers; `--only WORD` asks for the pages with a word in their
-address. `cpu_ms` is what a request takes of a processor here and in PostgreSQL: on a
-machine that is busy with other things it says more than the clock.
+Prints JSON lines: one for each page at 1,000 workspaces of 300 people, and at 32,767 of
+5,000, and a summary of each case that names the misses. Every page that needs no number
+in its address is asked for as an administrator and as a developer, lists in other
+orders and at their last page, too; details of one row each. Nothing runs beside it but
+an embedded PostgreSQL in a directory that is gone afterwards. PAGES_SCALES (numbers of
+workspaces) and PAGES_ROUNDS change the numbers; `--only WORD` asks for the pages with a
+word in their address. `cpu_ms` is what a request takes of a processor here and in
+PostgreSQL: on a machine that is busy with other things it says more than the clock.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ def main() -> None:
     set_up("pages")
     from shared.filled import company_of  # found where this is the program
 
-    company = company_of(SCALES[0])
     summaries = []
     for scale in SCALES:
-        company.grow(to=scale)
+        # People do not come later, so each number has a company of its own.
+        new_database(f"pages_{scale}")
+        company_of(min(scale, SMALL), people=people_at(scale)).grow(to=scale)
         vacuum()
         found = []
         for figure in figures(scale, only=only):
@@ -66,6 +67,24 @@ def main() -> None:
         summaries.append(summary(scale, found))
     for one in summaries:
         print(json.dumps(one), flush=True)
+
+
+def people_at(scale: int) -> int:
+    """Return how many people have so many workspaces: 300 of 1,000, at most 5,000."""
+    return min(scale * 3 // 10, 5000)
+
+
+def new_database(name: str) -> None:
+    """Go on in a new database, as empty as that of the settings."""
+    from django.conf import settings
+    from django.db import connection
+
+    connection.close()
+    connection.settings_dict["NAME"] = empty = settings.DATABASES["default"]["NAME"]
+    with connection.cursor() as cursor:
+        cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{empty}"')
+    connection.close()
+    connection.settings_dict["NAME"] = name
 
 
 def set_up(name: str) -> None:

@@ -130,7 +130,7 @@ def times() -> dict[str, Any]:
     from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
     steps = Step.objects.filter(operation__kind=WorkspaceOperation.PROVISION)
-    began = min(steps.values_list("first_started_at", flat=True))
+    began = min(at for at in steps.values_list("first_started_at", flat=True) if at)
     ready = sorted(
         (at - began).total_seconds()
         for at in Workspace.objects.values_list("ready_at", flat=True)

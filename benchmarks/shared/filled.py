@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from provisioner.demo.company.company import Company
@@ -13,7 +13,7 @@ SITES = 6
 BUILD_SHARE, DELIVERIES, FINDINGS = 0.06, 2000, 300
 
 
-def company_of(workspaces: int) -> Company:
+def company_of(workspaces: int, *, people: int = PEOPLE) -> Company:
     """Return a company with so many workspaces, which can grow; Django is set up."""
     from django.utils import timezone
 
@@ -21,7 +21,7 @@ def company_of(workspaces: int) -> Company:
     from provisioner.demo.company.studio import CompanySize
 
     size = CompanySize(
-        people=PEOPLE,
+        people=people,
         teams=TEAMS,
         templates=TEMPLATES,
         workspaces=workspaces,
@@ -85,7 +85,8 @@ def a_year_of_events(count: int) -> int:
         cursor.execute("CREATE TEMPORARY TABLE known ON COMMIT DROP AS TABLE " + _LOG)
         cursor.execute("SET LOCAL cloneyard.allow_truncate = on; TRUNCATE " + _LOG)
         ensure_months((now - year).date(), now.date())
-        cursor.execute(_EVENTS, {"count": count, "since": now - year, "year": year})
+        values: dict[str, Any] = {"count": count, "since": now - year, "year": year}
+        cursor.execute(_EVENTS, values)
     return Event.objects.count()
 
 
