@@ -37,6 +37,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Snapshot
 from provisioner.lib.percentiles import Percentile
+from provisioner.lib.rows import plain_rows
 from provisioner.lib.tables import Cell
 from provisioner.limits.tallies import Tallies
 from provisioner.workspaces.models import Workspace
@@ -126,13 +127,13 @@ def savings(user: User) -> list[Saved]:
             found[age, team_id] = saved
         return saved
 
-    for team_id, template_id, made, number, waited in _got(months):
+    for team_id, template_id, made, number, waited in plain_rows(_got(months)):
         saved = of(made, team_id)
         saved.workspaces += number
         saved.seconds += _seconds(number, waited, whole.get(template_id))
-    for team_id, made, gone, unused_bytes in _unused(months):
+    for team_id, made, gone, unused_bytes in plain_rows(_unused(months)):
         for age in range(gone + 1, made + 1):
-            of(age, team_id).unused_bytes += unused_bytes
+            of(age, team_id).unused_bytes += int(unused_bytes)
     return sorted(found.values(), key=lambda one: (-one.month.toordinal(), one.team))
 
 

@@ -179,9 +179,9 @@ class Tallies:
 
     @cached_property
     def by_owner(self) -> Totals:
-        """Totals by person's id, without people who have none: many rows."""
-        rows = _COUNTED.values_list("owner").annotate(**_FIGURES)
-        return {owner: Tally(*figures) for owner, *figures in rows}
+        """What quotas count by person's id, without people who have none: many rows."""
+        rows = _COUNTED.values_list("owner").annotate(**_HELD)
+        return {owner: Tally(held=held, held_bytes=size) for owner, held, size in rows}
 
     @cached_property
     def _by_place_and_team(self) -> tuple[dict[tuple[int, int], Tally], Totals]:
