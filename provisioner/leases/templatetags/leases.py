@@ -1,13 +1,15 @@
-"""Template filters for leases."""
+"""Template tags of leases and signs of life."""
 
 from __future__ import annotations
 
 from django import template
-from django.utils.html import format_html
+from django.template.defaultfilters import capfirst
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from provisioner.leases import queries as lease_queries
-from provisioner.web.templatetags.cloneyard import ago
+from provisioner.leases.abandonment import Abandonment, Signal
+from provisioner.web.templatetags.cloneyard import ago, exact, icon
 
 register = template.Library()
 
@@ -32,3 +34,30 @@ def lease_end(lease: lease_queries.LeaseEnd) -> SafeString:
         return SafeString('<span class="aside">&ndash;</span>')
     is_soon = SafeString(' class="lease-soon"' if lease.is_soon else "")
     return format_html("<span{}>{}</span>", is_soon, ago(lease.ends_at))
+
+
+@register.simple_tag
+def signs_of_life(abandonment: Abandonment) -> SafeString:
+    """Render signs of life as items of a list.
+
+    The list of abandoned workspaces has hundreds: without a template for each.
+    """
+    return format_html_join(
+        "",
+        "<li{}>{}<span>{}{}</span></li>",
+        (
+            (
+                SafeString("" if sign.is_old else ' class="signal-fresh"'),
+                icon("waiting" if sign.is_old else "info"),
+                capfirst(sign.sentence),
+                _last_seen(sign),
+            )
+            for sign in abandonment.signals
+        ),
+    )
+
+
+def _last_seen(sign: Signal) -> SafeString:
+    if sign.at is None:
+        return SafeString("")
+    return format_html(', <span class="aside">last on {}</span>', exact(sign.at))
