@@ -153,7 +153,7 @@ class TemplateOverview:
     @cached_property
     def volume_change(self) -> Operation | None:
         """The latest change of its volume."""
-        changes = operations_visible_to(self.user).filter(
+        changes = operations_visible_to(self.user, about="template").filter(
             subject=self.template.subject_id, kind=VolumeOperation.CHANGE
         )
         return changes.first()
@@ -249,7 +249,7 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     The builds are read first: if the newest has ended, the template's state says how.
     """
     of_it = (
-        operations_visible_to(user)
+        operations_visible_to(user, about="template")
         .filter(subject__template=pk, kind__in=TemplateOperation.values)
         .prefetch_related(None)
     )

@@ -12,7 +12,7 @@ from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.engine.models import Operation
-from provisioner.engine.queries import operations_visible_to
+from provisioner.engine.queries import find_visible_operation
 from provisioner.lib.rows import with_words, words_of
 from provisioner.mirrors.models import Mirror
 from provisioner.mirrors.queries import mirrors_visible_to
@@ -93,5 +93,5 @@ def _of_administrators(user: User, text: str) -> dict[str, Any]:
 def _operations(user: User, text: str) -> list[Operation]:
     if not text.isdecimal() or int(text) > LARGEST_ID:
         return []
-    operations = operations_visible_to(user).prefetch_related(None)
-    return list(operations.filter(pk=int(text)))
+    operation = find_visible_operation(user, pk=int(text))
+    return [] if operation is None else [operation]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.engine.forms import OperationFilterForm
-from provisioner.engine.models import Operation
+from provisioner.engine.models import Operation, Subject
 from provisioner.engine.queries import operations_visible_to
-from provisioner.engine.subjects import paths
+from provisioner.engine.subjects import kinds, paths
+from provisioner.lib.rows import words_of
 from provisioner.web.lists.listing import Chip, Column, Listing, searched
 
 _SHOWN = (
@@ -21,23 +22,41 @@ _SHOWN = (
 
 def _operations(user: User) -> QuerySet[Operation]:
     """Return visible operations with a list's columns, and how long each `took`."""
-    names = (
-        f"{row}__{name}" for row in paths(by="") for name in ("name", "site__name")
-    )
-    visible = operations_visible_to(user).prefetch_related(None).only(*_SHOWN, *names)
-    return visible.annotate(took=F("ended_at") - F("created_at"))
+    rows = paths(by="")
+    visible = operations_visible_to(user).prefetch_related(None).select_related(None)
+    named = visible.select_related("requested_by", *rows)
+    shown = named.only(*_SHOWN, *(f"{row}__name" for row in rows))
+    return shown.annotate(took=F("ended_at") - F("created_at"))
 
 
-def _matching(user: User, **criteria: Any) -> QuerySet[Operation]:
-    find = searched(
-        _operations,
-        *(f"{row}__name" for row in paths(by="")),
-        *("status_code", "status_message"),
-        by="requested_by__username",
-        since="created_at__gte",
-        until="created_at__lte",
-    )
-    return find(user, **criteria)
+_of_criteria = searched(
+    _operations,
+    by="requested_by__username",
+    since="created_at__gte",
+    until="created_at__lte",
+)
+
+
+def _matching(user: User, *, text: str = "", **criteria: Any) -> QuerySet[Operation]:
+    found = _of_criteria(user, **criteria)
+    for word in words_of(text):
+        found = found.filter(_has(word))
+    return found
+
+
+def _has(word: str) -> Q:
+    """Return the condition for a word.
+
+    Names of each kind are searched once, and messages last: most are empty.
+    """
+    condition = Q()
+    for kind in kinds():
+        model: Any = Subject._meta.get_field(kind.field).related_model
+        named = model._base_manager.filter(name__icontains=word)
+        condition |= Q(subject__in=named.order_by().values("subject"))
+    for field in ("status_code", "status_message"):
+        condition |= Q(**{f"{field}__gt": "", f"{field}__icontains": word})
+    return condition
 
 
 OPERATIONS = Listing[Operation](

@@ -17,7 +17,8 @@ def operation_answer(
 ) -> Response:
     """Answer with an operation; with status 202 also with its URL, to follow it."""
     assert isinstance(request.user, User)
-    shown = operations_visible_to(request.user).get(pk=operation.pk)
+    about = operation.subject.kind
+    shown = operations_visible_to(request.user, about=about).get(pk=operation.pk)
     where = reverse("api:operation-detail", [operation.pk], request=request)
     headers = {"Location": where} if status == 202 else {}
     return Response(OperationSerializer(shown).data, status=status, headers=headers)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import OperationOverview, StepLine, operation_overview
-from provisioner.engine.queries import operations_visible_to
+from provisioner.engine.queries import find_visible_operation
 from provisioner.engine.subjects import crumbs_of
 
 # Where nothing was printed yet, this is what people wait for.
@@ -83,7 +83,7 @@ def log_of(overview: OperationOverview, *, step: str) -> StepLog | None:
 
 def find_operation(user: User, *, pk: int) -> OperationOverview | None:
     """Return an operation that the person may see, with its steps, or None."""
-    operation = operations_visible_to(user).filter(pk=pk).first()
+    operation = find_visible_operation(user, pk=pk)
     return None if operation is None else operation_overview(operation)
 
 

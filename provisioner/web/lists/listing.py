@@ -266,7 +266,10 @@ class Look(Generic[Row]):
     @cached_property
     def entries(self) -> list[Entry]:
         keys = list(self.page.object_list)
-        of_page = self.listing.shown(self.rows.order_by().filter(pk__in=keys))
+        # These have the words already; searching for them again takes as long.
+        criteria = {n: given for n, given in self.criteria.items() if n != "text"}
+        visible = self.listing.matching(self.user, **criteria)
+        of_page = self.listing.shown(visible.order_by().filter(pk__in=keys))
         found = {row.pk: row for row in of_page}
         rows = [found[key] for key in keys if key in found]
         dressed = self.listing.dressed(self.user, rows)
