@@ -6,6 +6,7 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.db.models import (
@@ -36,10 +37,15 @@ from provisioner.lib.percentiles import Percentile
 from provisioner.limits.admission import team_limits
 from provisioner.limits.forecasts import WINDOW as SAMPLED
 from provisioner.limits.forecasts import Forecast, nearest_forecasts
-from provisioner.limits.queries import limits_of_sites, nearest
+from provisioner.limits.queries import SiteLimits, limits_of_sites, nearest
 from provisioner.limits.samples import limit_trends
 from provisioner.limits.tallies import Tallies, Tally
-from provisioner.sites.models import AggregateSpace, SiteCapacity
+from provisioner.sites.models import (
+    AggregateDay,
+    AggregateSpace,
+    CapacityDay,
+    SiteCapacity,
+)
 from provisioner.web.charts import Chart
 
 FAILURES_SHOWN = 10
@@ -124,18 +130,87 @@ class PerforceWait:
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    spaces: list[Space]
-    troubles: list[Trouble]
-    forecasts: list[Forecast]
-    weeks: TwoWeeks
-    saved: Lately
-    by_template: list[Clones]
-    by_team: list[Clones]
-    charts: list[Chart]
-    failures: list[Operation]
-    queues: list[Queue]
-    workers: list[AliveWorker]
-    perforce: list[PerforceWait]
+    """The overview at a moment; each part is read once, when it is needed."""
+
+    span: Span
+    now: dt.datetime
+
+    @cached_property
+    def failures(self) -> list[Operation]:
+        return list(_failures(since=self.now - WEEK)[:FAILURES_SHOWN])
+
+    @cached_property
+    def workers(self) -> list[AliveWorker]:
+        return alive_workers()
+
+    @cached_property
+    def queues(self) -> list[Queue]:
+        return queues(self.workers)
+
+    @cached_property
+    def perforce(self) -> list[PerforceWait]:
+        return perforce_waits(since=self.now - dt.timedelta(days=1))
+
+    @property
+    def spaces(self) -> list[Space]:
+        return [
+            Space(capacity=site.capacity, others=self._others[site.site.pk])
+            for site in self._sites
+            if site.capacity.pk is not None
+        ]
+
+    @cached_property
+    def troubles(self) -> list[Trouble]:
+        return troubles(
+            sites=self._sites,
+            tallies=self._tallies,
+            workers=self.workers,
+            failed_today=self.weeks.failed_today,
+        )
+
+    @cached_property
+    def forecasts(self) -> list[Forecast]:
+        of_sites = nearest_forecasts(
+            self._sites,
+            self._days,
+            of_others=self._of_others,
+            of_templates=limit_trends(self._tallies),
+            most=NEAREST_LIMITS,
+        )
+        return [*of_sites, *_nearest_quotas(self._tallies)]
+
+    @cached_property
+    def weeks(self) -> TwoWeeks:
+        return two_weeks(now=self.now, days=self._days)
+
+    @cached_property
+    def saved(self) -> Lately:
+        return saved_lately(self._tallies, now=self.now)
+
+    @cached_property
+    def by_template(self) -> list[Clones]:
+        tallies = self._tallies
+        named = [(each.pk, each.name) for each in tallies.templates]
+        return _clones(tallies.by_template, named)
+
+    @cached_property
+    def by_team(self) -> list[Clones]:
+        tallies = self._tallies
+        named = [(team.pk, team.name) for team in tallies.teams]
+        return _clones(tallies.by_team, [(None, ""), *named])
+
+    @cached_property
+    def charts(self) -> list[Chart]:
+        return charts_of(
+            self.span,
+            sites=[one.site for one in self._sites],
+            days=self._days,
+            of_others={
+                other: self._of_others.get((other.site_id, other.name), [])
+                for of_site in self._others.values()
+                for other in of_site
+            },
+        )
 
     @property
     def clones(self) -> int:
@@ -164,69 +239,40 @@ class Installation:
         known = (wait.p95_seconds for wait in self.perforce)
         return max((p95 for p95 in known if p95 is not None), default=None)
 
+    @cached_property
+    def _tallies(self) -> Tallies:
+        return Tallies()
+
+    @cached_property
+    def _sites(self) -> list[SiteLimits]:
+        return limits_of_sites(self._tallies)
+
+    @cached_property
+    def _since(self) -> dt.date:
+        """The first day that a chart or a forecast needs."""
+        first = min(self.span.earliest, self.now - SAMPLED)
+        return first.astimezone(dt.UTC).date()
+
+    @cached_property
+    def _days(self) -> dict[int, list[CapacityDay]]:
+        return capacity_days(since=self._since)
+
+    @cached_property
+    def _others(self) -> dict[int, list[AggregateSpace]]:
+        return _other_spaces()
+
+    @cached_property
+    def _of_others(self) -> dict[tuple[int, str], list[AggregateDay]]:
+        return other_aggregate_days(since=self._since)
+
 
 def installation(user: User, span: Span) -> Installation:
-    """Return the overview with charts of the period, in a few queries.
+    """Return the overview with charts of the period.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    now = timezone.now()
-    failures = list(_failures(since=now - WEEK)[:FAILURES_SHOWN])
-    workers = alive_workers()
-    first = min(span.earliest, now - SAMPLED)
-    since = first.astimezone(dt.UTC).date()
-    measured, of_others = capacity_days(since=since), other_aggregate_days(since=since)
-    others = _other_spaces()
-    tallies = Tallies()
-    sites = limits_of_sites(tallies)
-    weeks = two_weeks(now=now, days=measured)
-    return Installation(
-        spaces=[
-            Space(capacity=site.capacity, others=others[site.site.pk])
-            for site in sites
-            if site.capacity.pk is not None
-        ],
-        troubles=troubles(
-            sites=sites,
-            tallies=tallies,
-            workers=workers,
-            failed_today=weeks.failed_today,
-        ),
-        forecasts=[
-            *nearest_forecasts(
-                sites,
-                measured,
-                of_others=of_others,
-                of_templates=limit_trends(tallies),
-                most=NEAREST_LIMITS,
-            ),
-            *_nearest_quotas(tallies),
-        ],
-        weeks=weeks,
-        saved=saved_lately(tallies, now=now),
-        by_template=_clones(
-            tallies.by_template, [(each.pk, each.name) for each in tallies.templates]
-        ),
-        by_team=_clones(
-            tallies.by_team,
-            [(None, ""), *((team.pk, team.name) for team in tallies.teams)],
-        ),
-        charts=charts_of(
-            span,
-            sites=[one.site for one in sites],
-            days=measured,
-            of_others={
-                other: of_others.get((other.site_id, other.name), [])
-                for of_site in others.values()
-                for other in of_site
-            },
-        ),
-        failures=failures,
-        queues=queues(workers),
-        workers=workers,
-        perforce=perforce_waits(since=now - dt.timedelta(days=1)),
-    )
+    return Installation(span=span, now=timezone.now())
 
 
 def _other_spaces() -> dict[int, list[AggregateSpace]]:

@@ -213,8 +213,13 @@
     }
   }
 
+  function drawAll(within) {
+    for (const figure of within.querySelectorAll("[data-chart]:not([data-drawn])")) {
+      figure.dataset.drawn = "";
+      draw(figure);
+    }
+  }
   // The page is painted first, with the pictures that are in it.
-  requestAnimationFrame(() => setTimeout(() => {
-    for (const figure of document.querySelectorAll("[data-chart]")) draw(figure);
-  }));
+  requestAnimationFrame(() => setTimeout(() => drawAll(document)));
+  document.addEventListener("htmx:load", (event) => drawAll(event.target));
 })();

@@ -75,7 +75,7 @@ def measured(failed: Workspace) -> Workspace:
 def test_days_are_drawn_with_their_numbers_as_a_table(
     as_admin: Client, measured: Workspace
 ) -> None:
-    page = as_admin.get("/overview/").text
+    page = as_admin.get("/overview/?more=1").text
 
     space = rows(page, f"space-{measured.site.pk}")
     assert list(space) == [f"{ago(days):%-d %b %Y}" for days in (1, 2)]
@@ -112,7 +112,7 @@ def test_the_row_of_a_bar_leads_to_the_rows_that_it_counts(
     as_admin: Client, measured: Workspace
 ) -> None:
     as_admin.cookies["zone"] = "Asia/Tokyo"
-    page = as_admin.get("/overview/").text
+    page = as_admin.get("/overview/?more=1").text
 
     links = re.findall(r'<th scope="row"><a href="([^"]*)', chart(page, "failed"))
     of_today, of_yesterday = (unescape(link) for link in links[:2])
@@ -123,7 +123,7 @@ def test_the_row_of_a_bar_leads_to_the_rows_that_it_counts(
 
 
 @pytest.mark.parametrize(
-    ("query", "days"), [("range=week", 7), ("", 30), ("range=quarter", 91)]
+    ("query", "days"), [("range=week", 7), ("more=1", 30), ("range=quarter", 91)]
 )
 def test_the_address_says_how_many_days(
     as_admin: Client, measured: Workspace, query: str, days: int
@@ -188,7 +188,7 @@ def test_one_day_is_compared_with_the_day_before() -> None:
 
 
 def test_nothing_at_all_is_a_sentence(as_admin: Client) -> None:
-    page = as_admin.get("/overview/").text
+    page = as_admin.get("/overview/?more=1").text
     assert "Nothing ended in this time." in page
     assert not Operation.objects.exists()
 

@@ -7,6 +7,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.html import format_html
 from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from provisioner.dashboard.queries import Installation, installation
 from provisioner.dashboard.savings import COLUMNS, savings, totals
@@ -18,17 +19,25 @@ from provisioner.web.notices import Level, Notice
 
 @require_safe
 @administrators_only
+@vary_on_headers("HX-Request")
 def overview(request: WebRequest) -> HttpResponse:
-    """Show the overview: space, workspaces, failures and queues."""
+    """Show the overview: what is wrong, what will be full, how fast, what it saves.
+
+    Charts and tables come once the page is there, or at once where the address asks
+    for them or for a period.
+    """
     form = SpanForm(request.GET)
     shown = installation(request.user, span_of(form))
     chosen = form.cleaned_data.get("range") or USUAL
-    context = {
+    context: dict[str, object] = {
         "installation": shown,
-        "notices": _notices(shown),
         "span_form": form,
         "span_links": span_links(request.GET, chosen),
     }
+    if request.htmx:
+        return render(request, "dashboard/_more.html", context)
+    context["notices"] = _notices(shown)
+    context["shows_more"] = bool(request.GET)
     return render(request, "dashboard/overview.html", context)
 
 
