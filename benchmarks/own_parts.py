@@ -105,6 +105,7 @@ def forget_templates() -> None:
 def parts(company: Any) -> Iterator[tuple[str, str, Swap]]:
     """Yield each part with a page that uses it, and a swap that puts in Django's."""
     from django.core.paginator import Paginator
+    from django.db.models.expressions import RawSQL
     from django.forms.models import ModelChoiceIterator
     from django.urls import reverse
 
@@ -119,6 +120,13 @@ def parts(company: Any) -> Iterator[tuple[str, str, Swap]]:
     choices = "provisioner.catalog.forms.choices.TemplateChoiceField.iterator"
     names = swapped(choices, by=ModelChoiceIterator)
     yield "NamesToChoose", reverse("admin-workspace-list"), names
+
+    def rows_anew(prepared: Any, *values: object) -> list[Any]:
+        return list(prepared._build(*(RawSQL("%s", (value,)) for value in values)))
+
+    anew = swapped("provisioner.lib.prepared.Prepared.rows", by=rows_anew)
+    for page in ("workspace-list", "template-list"):
+        yield "Prepared", reverse(page), anew
 
     company.grow(to=MANY_WORKSPACES)
     pages.vacuum()

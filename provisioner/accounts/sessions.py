@@ -19,10 +19,17 @@ from django.utils import timezone
 from provisioner.accounts import origin
 from provisioner.accounts.models import Session, User
 from provisioner.lib import clocks
+from provisioner.lib.prepared import Prepared
 
 NOTED_EVERY = dt.timedelta(minutes=1)
 # Long enough to sign in at a provider, or to choose a password by a mailed link.
 NOBODYS_LASTS = dt.timedelta(hours=1)
+
+
+_LIVE = Prepared(
+    lambda key, now: Session.objects.filter(session_key=key, expire_date__gt=now),
+    values=2,
+)
 
 
 class SessionStore(DatabaseStore):
@@ -37,9 +44,7 @@ class SessionStore(DatabaseStore):
 
     def load(self) -> dict[str, Any]:
         """Read the row, and keep it; Django's own keeps its data alone."""
-        self._row = Session.objects.filter(
-            session_key=self.session_key, expire_date__gt=timezone.now()
-        ).first()
+        self._row = _LIVE.first(self.session_key, timezone.now())
         if self._row is None:
             self._session_key = None
             return {}

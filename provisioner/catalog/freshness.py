@@ -22,6 +22,7 @@ from provisioner.catalog.models import (
     SubmittedChange,
     Template,
     TemplateWatch,
+    references_of,
 )
 from provisioner.catalog.pins import Pin
 from provisioner.engine.models import Operation, SlotBudget
@@ -76,11 +77,11 @@ def freshness_of_all(templates: Collection[Template]) -> dict[int, Freshness]:
     It is unknown before the first build, and until all changes since the newest
     snapshot have been fetched. Three queries.
     """
-    return freshness_since(Snapshot.objects.references_of(templates))
+    return freshness_since(references_of(templates))
 
 
 def freshness_since(references: Mapping[int, Snapshot]) -> dict[int, Freshness]:
-    """Return the known freshness of templates, from `Snapshot.objects.references_of`.
+    """Return the known freshness of templates, from `references_of`.
 
     Two queries.
     """

@@ -15,7 +15,7 @@ from provisioner.catalog.actions.refresh import refresh_pause, template_refresh_
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.events import asks_places, asks_usual_seconds
 from provisioner.catalog.forms.templates import TemplateFilterForm
-from provisioner.catalog.models import RefreshPolicy, Snapshot, Template
+from provisioner.catalog.models import RefreshPolicy, Snapshot, Template, references_of
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
 from provisioner.catalog.offers import Offer
 from provisioner.catalog.queries import (
@@ -121,7 +121,7 @@ def _shown(
     *,
     has_obstacles: bool = False,
 ) -> Sequence[ShownTemplate]:
-    references = Snapshot.objects.references_of(templates)
+    references = references_of(templates)
     places, coming = _elsewhere(user, templates) if has_obstacles else ({}, {})
     defaults = defaults_among(references) | {
         pk: snapshot for pk, (_, snapshot) in places.items()

@@ -63,7 +63,7 @@ def reference_snapshot(template: Template) -> Snapshot | None:
 
 
 def defaults_among(references: Mapping[int, Snapshot]) -> dict[int, Snapshot]:
-    """Return those of `Snapshot.objects.references_of` that new workspaces get."""
+    """Return those of `references_of` that new workspaces get."""
     return {
         template_id: snapshot
         for template_id, snapshot in references.items()

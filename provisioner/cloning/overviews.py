@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from provisioner.accounts.models import User
 from provisioner.cloning.models import WorkspaceClone
 from provisioner.cloning.queries import clones_held_by
+from provisioner.lib.prepared import Prepared
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import can_clone_workspace
 
@@ -24,12 +25,20 @@ class ClonesOf:
         return bool(self.cloning or self.clones or self.may_clone)
 
 
+_MADE_FROM = Prepared(
+    lambda workspace: WorkspaceClone.objects.filter(workspace=workspace).select_related(
+        "source"
+    ),
+)
+
+_HELD = Prepared(clones_held_by)
+
+
 def clones_of(workspace: Workspace, user: User) -> ClonesOf:
     """Return what the page of a workspace shows, in two queries."""
-    made_from = WorkspaceClone.objects.filter(workspace=workspace)
     is_ready = workspace.state == Workspace.State.READY
     return ClonesOf(
-        cloning=made_from.select_related("source").first(),
-        clones=list(clones_held_by(workspace)),
+        cloning=_MADE_FROM.first(workspace.pk),
+        clones=_HELD.rows(workspace.pk),
         may_clone=is_ready and can_clone_workspace(user, workspace),
     )

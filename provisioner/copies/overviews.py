@@ -9,6 +9,7 @@ from django.db.models import Count
 
 from provisioner.copies.models import CopiedSnapshot, CopyRule, WorkspaceCopy
 from provisioner.copies.queries import obstacle_of, places_of, rule_at
+from provisioner.lib.prepared import Prepared
 from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import Workspace
 
@@ -45,10 +46,16 @@ class CopyOverview:
         return is_ready and not self.copy.is_moving
 
 
+_COPIES = Prepared(
+    lambda workspace: WorkspaceCopy.objects.filter(workspace=workspace).select_related(
+        *("site", "workspace__snapshot")
+    ),
+)
+
+
 def copies_of(workspace: Workspace) -> list[CopyOverview]:
     """Return a workspace's copies by site; one query if it has none."""
-    copies = WorkspaceCopy.objects.filter(workspace=workspace)
-    return overviews_of(list(copies.select_related("site", "workspace__snapshot")))
+    return overviews_of(_COPIES.rows(workspace.pk))
 
 
 def overviews_of(copies: Sequence[WorkspaceCopy]) -> list[CopyOverview]:

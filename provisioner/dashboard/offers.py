@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.freshness import freshness_since
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.models import Snapshot, references_of
 from provisioner.catalog.offers import Offer
 from provisioner.catalog.queries import (
     defaults_among,
@@ -108,7 +108,7 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
     shown = matching[: max(SHOWN, len(pinned))]
     offered = templates_offered_to(user).annotate(is_pinned=is_pinned_by(user))
     templates = list(offered.in_bulk([choice.pk for choice in shown]).values())
-    references = Snapshot.objects.references_of(templates)
+    references = references_of(templates)
     homes = home_sites_of(user)
     places = places_of(homes, templates)
     defaults = defaults_among(references) | {

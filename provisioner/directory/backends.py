@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 
+from provisioner.accounts.backends import SessionBackend
 from provisioner.accounts.models import User
 from provisioner.directory.actions.sign_in import directory_sign_in
 
 
-class DirectoryPasswords(ModelBackend):
+class DirectoryPasswords(SessionBackend):
     """Sign in whom the directory knows by name and password.
 
     What Django does with a signed-in account stays its own: it leaves out closed ones.

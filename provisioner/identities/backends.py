@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 
 from provisioner.accounts import origin
+from provisioner.accounts.backends import SessionBackend
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.identities.queries import (
@@ -17,7 +17,7 @@ from provisioner.identities.queries import (
 )
 
 
-class LocalPasswords(ModelBackend):
+class LocalPasswords(SessionBackend):
     """Check a password that is kept here, unless somebody else checks the account's.
 
     It asks nothing but the database. A break-glass administrator's sign-in is recorded

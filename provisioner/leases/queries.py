@@ -14,6 +14,7 @@ from django.db.models import Q
 from provisioner.catalog.models import Template
 from provisioner.leases.models import LeasePolicy
 from provisioner.lib import times
+from provisioner.lib.prepared import Prepared, among
 from provisioner.lib.times import exact
 from provisioner.workspaces.models import LEASED, Workspace
 
@@ -128,11 +129,17 @@ def saved_policies() -> Policies:
     return _read(LeasePolicy.objects.all())
 
 
+_FITTING = Prepared(
+    lambda templates: LeasePolicy.objects.filter(
+        Q(among("template", templates)) | Q(template__isnull=True)
+    ),
+)
+
+
 def policies_of(workspaces: Iterable[Workspace]) -> Policies:
     """Read the policies that may apply to some workspaces, in one query."""
     templates = {workspace.template_id for workspace in workspaces}
-    fitting = Q(template__in=templates) | Q(template__isnull=True)
-    return _read(LeasePolicy.objects.filter(fitting))
+    return _read(_FITTING.rows([*templates]))
 
 
 def _read(rows: Iterable[LeasePolicy]) -> Policies:

@@ -7,32 +7,36 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import BooleanField, F, Func, QuerySet
+from django.db.models.expressions import RawSQL
 
 Row = TypeVar("Row")
 
-# Stands for the id while a query is put together. No row has it.
-_PLACE = -6_917_529_027
-
 
 class Prepared(Generic[Row]):
-    """A query for rows by an id.
+    """A query for rows by an id, or by several values.
 
     Django puts a query together anew each time, which takes longer than PostgreSQL
-    takes to answer (benchmarks/queued_requests.py). `build` gets the id, and has to
-    return the same query for each. It is called before the first answer, so models may
-    be imported later.
+    takes to answer (benchmarks/queued_requests.py, benchmarks/own_parts.py). `build`
+    gets a placeholder for each value, and uses it as a value of a condition: an id, not
+    a row. It is called before the first answer, so models may be imported later.
     """
 
-    def __init__(self, build: Callable[[int], QuerySet[Any, Row]]) -> None:
+    def __init__(
+        self, build: Callable[..., QuerySet[Any, Row]], *, values: int = 1
+    ) -> None:
         self._build = build
+        self._values = values
         self._known: tuple[QuerySet[Any, Row], Any, str, tuple[Any, ...]] | None = None
 
-    def rows(self, pk: int) -> list[Row]:
-        """Return the rows for this id, in the query's order."""
+    def rows(self, *values: object) -> list[Row]:
+        """Return the rows for these values, in the query's order."""
         known = self._known or self._put_together()
         queryset, compiler, sql, params = known
-        asked = tuple(pk if param == _PLACE else param for param in params)
+        asked = tuple(
+            values[param.number] if isinstance(param, _Place) else param
+            for param in params
+        )
         # Shared by threads, so each answer has a compiler of its own.
         compiler = copy.copy(compiler)
         compiler.connection = connection
@@ -41,13 +45,31 @@ class Prepared(Generic[Row]):
         answer.query.get_compiler = lambda *_, **__: compiler
         return list(answer)
 
-    def first(self, pk: int) -> Row | None:
-        """Return the first row for this id, if any."""
-        return next(iter(self.rows(pk)), None)
+    def first(self, *values: object) -> Row | None:
+        """Return the first row for these values, if any."""
+        return next(iter(self.rows(*values)), None)
 
     def _put_together(self) -> tuple[QuerySet[Any, Row], Any, str, tuple[Any, ...]]:
-        queryset = self._build(_PLACE)
+        places = (RawSQL("%s", (_Place(number),)) for number in range(self._values))
+        queryset = self._build(*places)
         compiler = queryset.query.get_compiler(connection=connection)
         sql, params = compiler.as_sql()
         self._known = (queryset, compiler, sql, tuple(params))
         return self._known
+
+
+class _Place:
+    """Stands for a value while a query is put together."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def among(column: str, values: RawSQL) -> Func:
+    """Return the condition that a column has one of the values, given as a list."""
+    return Func(
+        *(F(column), values),
+        template="%(expressions)s",
+        arg_joiner=" = ANY ",
+        output_field=BooleanField(),
+    )

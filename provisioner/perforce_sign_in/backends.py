@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 
+from provisioner.accounts.backends import SessionBackend
 from provisioner.accounts.models import User
 from provisioner.perforce_sign_in.actions import perforce_sign_in
 
 
-class PerforcePasswords(ModelBackend):
+class PerforcePasswords(SessionBackend):
     """Sign in whom Perforce knows by name and password, or by a ticket in its place.
 
     What Django does with a signed-in account stays its own: it leaves out closed ones.

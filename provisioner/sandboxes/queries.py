@@ -13,6 +13,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways.perforce.releases import p4d_release_in
 from provisioner.insight.models import ServerConfiguration
+from provisioner.lib.prepared import Prepared
 from provisioner.lib.rows import with_words
 from provisioner.sandboxes.models import (
     HOST_NOT_ASKED,
@@ -84,6 +85,11 @@ def can_change_sandbox(user: User, sandbox: Sandbox) -> bool:
     return may(user, Verb.CHANGE_SANDBOX, roles)
 
 
+_OF_TEAM = Prepared(
+    lambda team: SandboxPolicy.objects.select_related("team").filter(team=team),
+)
+
+
 def policy_of(user: User) -> SandboxPolicy | None:
     """Return what a person may have, None for nothing; administrators have no bound."""
     if user.scope is not None:
@@ -92,8 +98,7 @@ def policy_of(user: User) -> SandboxPolicy | None:
         return SandboxPolicy(at_most=100, longest_hours=LONGEST_HOURS)
     if user.team_id is None:
         return None
-    of_teams = SandboxPolicy.objects.select_related("team")
-    return of_teams.filter(team=user.team_id).first()
+    return _OF_TEAM.first(user.team_id)
 
 
 def may_have_sandboxes(user: User) -> bool:

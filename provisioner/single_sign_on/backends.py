@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 
+from provisioner.accounts.backends import SessionBackend
 from provisioner.accounts.models import User
 from provisioner.single_sign_on.actions import account_sign_in
 from provisioner.single_sign_on.provider import provider_setting
@@ -25,7 +25,7 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
     via = "OpenID Connect"
     get_settings = staticmethod(provider_setting)
     # The library's lets in who is no longer active.
-    get_user = ModelBackend.get_user
+    get_user = SessionBackend.get_user
 
     def __init__(self) -> None:
         """Ask the provider nothing: each request of a session makes one of these."""

@@ -16,6 +16,7 @@ from provisioner.catalog.obstacles import Obstacle
 from provisioner.engine.waits import Wait, waits_of_new
 from provisioner.engine.workers import alive_workers
 from provisioner.lib.limits import Limit, LimitReached, refusal_of
+from provisioner.lib.prepared import Prepared, among
 from provisioner.lib.times import largest_unit
 from provisioner.limits.admission import limits_of_token
 from provisioner.limits.prospects import refusals_of
@@ -25,6 +26,12 @@ from provisioner.routing.queries import routes_for
 from provisioner.sites.availability import why_down
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.claim import with_ready_member
+
+_SITES = Prepared(
+    lambda ids: Site.objects.select_related(
+        *("capacity", "perforce_server__slot_budget", "perforce_server__load")
+    ).filter(among("pk", ids)),
+)
 
 
 def obstacles_to(
@@ -63,10 +70,7 @@ def obstacles_to(
 
 def _loaded(site_ids: Iterable[int]) -> dict[int, Site]:
     """Return the sites by id; the large site rows are read once."""
-    sites = Site.objects.select_related(
-        *("capacity", "perforce_server__slot_budget", "perforce_server__load")
-    )
-    return sites.in_bulk(set(site_ids))
+    return {site.pk: site for site in _SITES.rows([*set(site_ids)])}
 
 
 def _of_places(

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from provisioner.accounts.models import User
 from provisioner.catalog import freshness, retention
 from provisioner.catalog.actions.templates import template_build, template_update
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template, references_of
 from provisioner.catalog.queries import (
     default_snapshot,
     defaults_among,
@@ -74,7 +74,7 @@ def test_the_default_is_the_newest_whole_one_that_is_good_enough(
     template = wants(tested_template, quality)
 
     assert default_snapshot(template) == of_change(template, change)
-    offered = Snapshot.objects.references_of([template])[template.pk]
+    offered = references_of([template])[template.pk]
     assert (offered.change, vars(offered)["is_default"]) == (change, True)
     pins = retention.pins_of(template)
     assert [pin.snapshot.change for pin in pins if pin.is_default] == [change]
@@ -114,7 +114,7 @@ def test_without_a_good_one_a_clear_sentence_says_so(
     assert not Workspace.objects.exists()
     # What is compared with what was submitted is then the newest that is whole.
     assert reference_snapshot(tested_template) == of_change(tested_template, 300)
-    references = Snapshot.objects.references_of([tested_template])
+    references = references_of([tested_template])
     assert references == {tested_template.pk: of_change(tested_template, 300)}
     assert not defaults_among(references)
 

@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template, references_of
 from provisioner.catalog.queries import (
     default_snapshot,
     defaults_among,
@@ -87,7 +87,7 @@ def test_the_default_snapshot_is_the_newest_that_is_there(
     newer = SnapshotFactory.create(template=template, change=200)
     SnapshotFactory.create(change=300)
     assert default_snapshot(template) == newer
-    assert Snapshot.objects.references_of([template]) == {template.pk: newer}
+    assert references_of([template]) == {template.pk: newer}
 
     Snapshot.objects.filter(pk=newer.pk).update(deleted_at=timezone.now())
 
@@ -101,7 +101,7 @@ def test_a_template_without_snapshot_has_no_default() -> None:
     template = TemplateFactory.create()
 
     assert default_snapshot(template) is None
-    assert not Snapshot.objects.references_of([template])
+    assert not references_of([template])
 
 
 def test_the_newest_operation_of_a_workspace_is_the_last(
@@ -133,7 +133,7 @@ def shown_operations(rows: QuerySet[Operation]) -> list[object]:
 
 
 def shown_templates(rows: QuerySet[Template]) -> list[object]:
-    defaults = defaults_among(Snapshot.objects.references_of(list(rows)))
+    defaults = defaults_among(references_of(list(rows)))
     return [(row.site.perforce_server, defaults[row.pk].change) for row in rows]
 
 

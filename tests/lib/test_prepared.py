@@ -8,7 +8,7 @@ from django.db.models import Count
 from django.test.utils import CaptureQueriesContext
 
 from provisioner.catalog.models import Template
-from provisioner.lib.prepared import Prepared
+from provisioner.lib.prepared import Prepared, among
 from tests.support.factories import TemplateFactory
 
 pytestmark = pytest.mark.django_db
@@ -55,3 +55,25 @@ def test_it_answers_with_values_as_well() -> None:
     )
 
     assert counted.rows(template.site_id) == [(template.site_id, 1)]
+
+
+def test_it_answers_for_several_values() -> None:
+    one, other = TemplateFactory.create(), TemplateFactory.create()
+    named = Prepared(
+        lambda site, name: Template.objects.filter(site=site).exclude(name=name),
+        values=2,
+    )
+
+    assert named.rows(one.site_id, "none") == [one]
+    assert named.rows(one.site_id, one.name) == []
+    assert named.rows(other.site_id, one.name) == [other]
+
+
+def test_a_column_is_compared_with_any_number_of_values() -> None:
+    ids = sorted(TemplateFactory.create().pk for _ in range(3))
+    templates = Prepared(
+        lambda pks: Template.objects.filter(among("pk", pks)).order_by("pk")
+    )
+
+    for some in ([], ids[:1], ids, ids[1:]):
+        assert [each.pk for each in templates.rows(some)] == some

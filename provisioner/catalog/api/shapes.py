@@ -28,7 +28,7 @@ from provisioner.catalog.api.refresh_shapes import (
     RefreshSerializer,
 )
 from provisioner.catalog.freshness import behind_of, freshness_since, policies_of
-from provisioner.catalog.models import LineEnd, Snapshot, Template
+from provisioner.catalog.models import LineEnd, Snapshot, Template, references_of
 from provisioner.catalog.models.templates import (
     LEAST_VOLUME_BYTES,
     MOST_VOLUME_BYTES,
@@ -240,7 +240,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         return None if freshness is None else FreshnessSerializer(freshness).data
 
     def _references(self) -> dict[int, Snapshot]:
-        return read_once(self, "references", Snapshot.objects.references_of)
+        return read_once(self, "references", references_of)
 
     @extend_schema_field(RefreshSerializer)
     def get_refresh(self, template: Template) -> Any:

@@ -15,6 +15,7 @@ from provisioner.catalog.models.snapshots import (
     Snapshot,
     SnapshotQuerySet,
     reference_among,
+    references_of,
     snapshot_is_there,
 )
 from provisioner.catalog.models.templates import (
@@ -50,5 +51,6 @@ __all__ = [
     "VolumeOperation",
     "VolumePolicy",
     "reference_among",
+    "references_of",
     "snapshot_is_there",
 ]

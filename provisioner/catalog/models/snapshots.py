@@ -15,6 +15,7 @@ from provisioner.accounts.models import User
 from provisioner.accounts.names import check_one_line
 from provisioner.catalog.models.templates import Template
 from provisioner.lib.fields import EvidenceField, NamesField
+from provisioner.lib.prepared import Prepared, among
 
 
 class Quality(models.TextChoices):
@@ -85,25 +86,6 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     def telling_default(self) -> SnapshotQuerySet:
         """Tell by `is_default` which are good enough for the default, or held."""
         return self.annotate(is_default=_CAN_BE_DEFAULT)
-
-    def references_of(self, templates: Collection[Template]) -> dict[int, Snapshot]:
-        """Return the best reference of each template, by the template's id.
-
-        The templates are those of the snapshots, too. One query, for what names and
-        describes a snapshot.
-        """
-        by_id = {template.pk: template for template in templates}
-        best = self.reference_first().filter(template__in=by_id).distinct("template_id")
-        references = {
-            snapshot.template_id: snapshot
-            for snapshot in best.only(
-                *("template_id", "name", "clones_of_others"),
-                *("change", "have_count", "quality", "created_at"),
-            )
-        }
-        for template_id, snapshot in references.items():
-            snapshot.template = by_id[template_id]
-        return references
 
 
 _CAN_BE_DEFAULT = reduce(
@@ -280,3 +262,31 @@ class Snapshot(models.Model):
     @property
     def is_withdrawn(self) -> bool:
         return self.withdrawn_at is not None
+
+
+_REFERENCES = Prepared(
+    lambda templates: (
+        Snapshot.objects.reference_first()
+        .filter(among("template", templates))
+        .distinct("template_id")
+        .only(
+            *("template_id", "name", "clones_of_others"),
+            *("change", "have_count", "quality", "created_at"),
+        )
+    ),
+)
+
+
+def references_of(templates: Collection[Template]) -> dict[int, Snapshot]:
+    """Return the best reference of each template, by the template's id.
+
+    The templates are those of the snapshots, too. One query, for what names and
+    describes a snapshot.
+    """
+    by_id = {template.pk: template for template in templates}
+    references = {
+        snapshot.template_id: snapshot for snapshot in _REFERENCES.rows([*by_id])
+    }
+    for template_id, snapshot in references.items():
+        snapshot.template = by_id[template_id]
+    return references

@@ -9,6 +9,7 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 
+from provisioner.lib.prepared import Prepared
 from provisioner.maintenance.models import Maintenance
 from provisioner.maintenance.queries import announced
 from provisioner.web.notices import Level, Notice
@@ -16,11 +17,13 @@ from provisioner.web.templatetags.cloneyard import exact
 
 register = template.Library()
 
+_ANNOUNCED = Prepared(announced, values=0)
+
 
 @register.inclusion_tag("components/_notices.html")
 def maintenance_banner() -> dict[str, Any]:
     now = timezone.now()
-    return {"notices": [_notice(one, now) for one in announced()]}
+    return {"notices": [_notice(one, now) for one in _ANNOUNCED.rows()]}
 
 
 def _notice(one: Maintenance, now: dt.datetime) -> Notice:

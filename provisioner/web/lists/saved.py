@@ -7,8 +7,14 @@ from functools import cached_property
 from django.db.models import QuerySet
 from django.http import QueryDict
 
+from provisioner.lib.prepared import Prepared
 from provisioner.web.http import WebRequest
 from provisioner.web.models import SavedView
+
+_KEPT = Prepared(
+    lambda person, listing: SavedView.objects.filter(person=person, listing=listing),
+    values=2,
+)
 
 
 class Views:
@@ -29,7 +35,7 @@ class Views:
 
     @cached_property
     def _kept(self) -> list[SavedView]:
-        return list(self._mine.filter(listing=self._listing))
+        return _KEPT.rows(self._request.user.pk, self._listing)
 
     @property
     def mine(self) -> list[SavedView]:
