@@ -14,7 +14,7 @@ from django.urls import reverse
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.freshness import behind_of, freshness_since
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template, references_of
 from provisioner.catalog.overviews import TemplateOverview
 from provisioner.catalog.queries import defaults_among, in_scope
 from provisioner.catalog.retention import needs_of
@@ -106,7 +106,7 @@ class _Published:
 def overviews_of(mirrors: Sequence[Mirror]) -> list[MirrorOverview]:
     """Return mirrors with what is there, in eleven queries for all."""
     templates = list({each.template_id: each.template for each in mirrors}.values())
-    references = Snapshot.objects.references_of(templates)
+    references = references_of(templates)
     defaults, there = defaults_among(references), _snapshots_there(mirrors)
     behind = behind_of(snapshots[0] for snapshots in there.values())
     freshness, times = freshness_since(references), _publication_times(templates)
