@@ -483,7 +483,7 @@ OURS = {
     "BisectionStep": "verdict reason",
     "Webhook": "salt disabled_reason format",
     "WebhookDelivery": "event body request_id traceparent state response_text error",
-    "WorkerQueues": "queues own host kernel nfs_uses",
+    "WorkerQueues": "queues own host kernel nfs_uses release",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
     "p4_user state status_code status_message volume_uuid aggregate cloned_from "
     "ownership secret opened_to root_mode reconcile activity client_seen client_mark "
