@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from django.db.models import F
 from django.forms import model_to_dict
@@ -11,7 +12,9 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
 
+from provisioner.accounts.models import User
 from provisioner.lib.tables import csv_lines
 from provisioner.server_log import actions
 from provisioner.server_log.forms import (
@@ -28,6 +31,7 @@ from provisioner.server_log.lock_waits import BLOCKED, locks_of, row_of
 from provisioner.server_log.lock_waits import lock_waits as find_lock_waits
 from provisioner.server_log.overviews import (
     Asked,
+    LockShare,
     lapse_chart,
     load_chart,
     lock_shares,
@@ -66,9 +70,13 @@ MOST_LOCKS_SHOWN = 200
 
 
 @require_safe
+@vary_on_headers("HX-Request")
 @administrators_only
 def server_load(request: WebRequest) -> HttpResponseBase:
-    """Show who took how much of the servers, and who waited for whose locks."""
+    """Show who took how much of the servers, and who waited for whose locks.
+
+    The locks come once the page is there, or with `more`.
+    """
     form = ServerLoadForm(request.GET)
     criteria = form.criteria()
     where = {name: criteria[name] for name in ("period", "server", "whose")}
@@ -76,24 +84,36 @@ def server_load(request: WebRequest) -> HttpResponseBase:
         rows = (asdict(tally).values() for tally in tallies(request.user, **criteria))
         return csv_answer("server-load", csv_lines(TALLIED, rows), to=request.user)
     asked = Asked(**where)
-
-    tables = lock_tallies(
-        request.user, **where, by=LockBy.TABLE, order="wait_ms", most=MOST_SHOWN
-    )
-    culprits, victims = worst_lock_tallies(
-        request.user, **where, orders=("write_held_ms", "wait_ms"), most=MOST_SHOWN
-    )
+    shows_locks = "more" in request.GET
+    locks = _load_locks(request.user, asked, where) if shows_locks else {}
+    if request.htmx and shows_locks:
+        return render(request, "server_log/_load_locks.html", locks)
     found = tallies(request.user, **criteria, most=MOST_SHOWN)
     context = {
         "form": form,
         "asked": asked,
         "chart": load_chart(request.user, asked),
         "shares": shares(found, asked, by=criteria["by"]),
+        "shows_locks": shows_locks,
+        **locks,
+    }
+    return render(request, "server_log/load.html", context)
+
+
+def _load_locks(
+    reader: User, asked: Asked, where: dict[str, Any]
+) -> dict[str, list[LockShare]]:
+    tables = lock_tallies(
+        reader, **where, by=LockBy.TABLE, order="wait_ms", most=MOST_SHOWN
+    )
+    culprits, victims = worst_lock_tallies(
+        reader, **where, orders=("write_held_ms", "wait_ms"), most=MOST_SHOWN
+    )
+    return {
         "tables": lock_shares(tables, asked),
         "culprits": lock_shares(culprits, asked),
         "victims": lock_shares(victims, asked),
     }
-    return render(request, "server_log/load.html", context)
 
 
 @require_safe

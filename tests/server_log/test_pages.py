@@ -228,7 +228,7 @@ def test_the_load_is_told_from_sums_and_leads_to_the_commands(
     LogCommand.objects.all().delete()
     asked = {"by": "user", "order": "sent_mb", "server": "commit"}
 
-    page = signed_in(admin).get("/perforce/load/", asked)
+    page = signed_in(admin).get("/perforce/load/", {**asked, "more": "1"})
     table = signed_in(admin).get("/perforce/load/", {**asked, "as": "csv"})
     [found] = api_as_admin.get("/api/v1/server-load", asked).json()["results"]
     other = api_as_admin.get("/api/v1/server-load", {**asked, "server": "edge"})
@@ -243,6 +243,28 @@ def test_the_load_is_told_from_sums_and_leads_to_the_commands(
     held, waited = page.text.split("Waited for locks longest", 1)
     assert "<code>clients</code>" in held
     assert "<code>db.have</code>" in waited
+
+
+def test_locks_come_once_the_page_of_the_load_is_there(
+    read_log: ServerLog, admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    LockSum.objects.filter(span="hour").update(at=clocks.database_now())
+    browser = signed_in(admin)
+
+    page = browser.get("/perforce/load/", {"server": "commit"}).text
+    part = browser.get(
+        "/perforce/load/",
+        {"server": "commit", "more": "1"},
+        headers={"HX-Request": "true"},
+    ).text
+
+    assert 'hx-get="?server=commit&amp;more=1"' in page
+    assert '<a href="?server=commit&amp;more=1#locks">Locks of tables</a>' in page
+    assert "Waited for locks longest" not in page
+    assert "<code>clients</code>" in part
+    assert "Waited for locks longest" in part
+    assert "more=1" not in part
+    assert "<html" not in part
 
 
 def test_the_server_whose_log_was_read_last_comes_first(

@@ -309,13 +309,20 @@ class Migration(migrations.Migration):
             'DROP STATISTICS lock_sum_names',
         ),
         # Few hold for writing or wait, and these are looked for. Not in longer spans: their
-        # rows change all day long, within their pages.
+        # rows change all day long, within their pages. All of a time are next to each other
+        # in the table, which PostgreSQL knows of an index that begins with the time.
+        migrations.RunSQL(
+            'CREATE INDEX lock_sum_at ON server_log_locksum_hour (at)',
+            'DROP INDEX lock_sum_at',
+        ),
         *(
             migrations.RunSQL(
-                f'CREATE INDEX lock_sum_{name} ON server_log_locksum_hour (at) WHERE {number} > 0',
+                f'CREATE INDEX lock_sum_{name} ON server_log_locksum_hour (at) '
+                f'INCLUDE (span, by, "table", "user", command, {numbers}) '
+                f'WHERE {numbers.replace(", ", " + ")} > 0',
                 f'DROP INDEX lock_sum_{name}',
             )
-            for name, number in (('written', 'write_held_ms'), ('waited', 'read_wait_ms + write_wait_ms'))
+            for name, numbers in (('written', 'write_held_ms'), ('waited', 'read_wait_ms, write_wait_ms'))
         ),
         migrations.AddIndex('LogTableUse', models.Index(fields=['command_id'], name='log_table_use_of_command')),
         migrations.AddIndex('LogTableUse', models.Index(fields=['table', 'started_at'], name='log_table_use_by_time')),
