@@ -52,12 +52,13 @@ def main() -> None:
     parser.add_argument("--only", default="")
     only = parser.parse_args().only
     set_up("pages")
+    from django.db import connection
     from shared.filled import company_of  # found where this is the program
 
-    summaries = []
+    summaries, empty = [], connection.settings_dict["NAME"]
     for scale in SCALES:
         # People do not come later, so each number has a company of its own.
-        new_database(f"pages_{scale}")
+        new_database(f"pages_{scale}", like=empty)
         company_of(min(scale, SMALL), people=people_at(scale)).grow(to=scale)
         vacuum()
         found = []
@@ -74,15 +75,14 @@ def people_at(scale: int) -> int:
     return min(scale * 3 // 10, 5000)
 
 
-def new_database(name: str) -> None:
-    """Go on in a new database, as empty as that of the settings."""
-    from django.conf import settings
+def new_database(name: str, *, like: str) -> None:
+    """Go on in a copy of a database that nobody else is connected to."""
     from django.db import connection
 
     connection.close()
-    connection.settings_dict["NAME"] = empty = settings.DATABASES["default"]["NAME"]
+    connection.settings_dict["NAME"] = "postgres"
     with connection.cursor() as cursor:
-        cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{empty}"')
+        cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{like}"')
     connection.close()
     connection.settings_dict["NAME"] = name
 

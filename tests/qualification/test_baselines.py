@@ -81,8 +81,8 @@ def test_what_a_killed_measurement_left_on_the_host_goes_with_its_sandbox(
     left = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{tag}-run-{run.pk}-measure1-"))
     (left / "tree").mkdir()
     assert scratch_left(tag, owner) == [left]
-    settle(sandbox)
 
+    # Before its run could begin, and clear this away itself.
     sandbox_retire(by=sandbox_scene.by, sandbox=sandbox)
 
     assert settle(sandbox).state == Sandbox.State.RETIRED, sandbox.status_message
