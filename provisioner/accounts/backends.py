@@ -9,9 +9,7 @@ from django.contrib.auth.backends import ModelBackend
 from provisioner.accounts.models import User
 from provisioner.lib.prepared import Prepared
 
-_WITH_TEAM = Prepared(
-    lambda pk: User.objects.select_related("team").filter(pk=pk), values=1
-)
+_WITH_TEAM = Prepared(lambda pk: User.objects.select_related("team").filter(pk=pk))
 
 
 class SessionBackend(ModelBackend):

@@ -59,7 +59,7 @@ def sandboxes_ever(user: User) -> QuerySet[Sandbox]:
 def sandboxes_matching(
     user: User, *, text: str = "", state: str = ""
 ) -> QuerySet[Sandbox]:
-    """Return the sandboxes of a filter: retired ones only where they are asked for."""
+    """Return the sandboxes of a filter: retired ones only if it says so."""
     is_past = state == Sandbox.State.RETIRED
     rows = sandboxes_ever(user) if is_past else sandboxes_visible_to(user)
     if state:

@@ -34,7 +34,8 @@ _LOCKS_SUMMED = (
 )
 _LOCKS_LONGEST = ("longest_wait_ms", "longest_held_ms")
 _WAITED_MS = F("read_wait_ms") + F("write_wait_ms")
-# So many of thousands of names are looked for first: more are found with all the rest.
+# Up to this many names are ranked first, and only theirs are added up. With more it is
+# faster to add up all.
 _FEW = 200
 _BETWEEN = "\n"
 _TOGETHER = Concat(

@@ -22,7 +22,7 @@ SETTLED_WITHIN_SECONDS = 60.0
 POLL_EVERY_SECONDS = 0.03
 # Every remote call takes this long, so that a step lasts long enough to be killed in.
 LATENCY_SECONDS = 0.15
-# And so does telling the database of the end of the steps that ask nobody far away.
+# So does the end of each step in the database: some steps make no remote call.
 END_OF_STEPS_TAKES_LONG = f"""
     CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_sleep({LATENCY_SECONDS}); RETURN NEW; END $$;

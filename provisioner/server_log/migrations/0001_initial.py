@@ -308,9 +308,9 @@ class Migration(migrations.Migration):
             'ON "table", "user", command, origin FROM server_log_locksum',
             'DROP STATISTICS lock_sum_names',
         ),
-        # Few hold for writing or wait, and these are looked for. Not in longer spans: their
-        # rows change all day long, within their pages. All of a time are next to each other
-        # in the table, which PostgreSQL knows of an index that begins with the time.
+        # Few sums hold for writing or wait, and pages rank these. Not of longer spans: their
+        # rows change all day long, within their pages. Sums of an hour are next to each other
+        # in the table, which PostgreSQL knows from an index that begins with the time.
         migrations.RunSQL(
             'CREATE INDEX lock_sum_at ON server_log_locksum_hour (at)',
             'DROP INDEX lock_sum_at',
