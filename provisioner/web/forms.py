@@ -15,10 +15,12 @@ from provisioner.lib.names import LONGEST_NAME, name_validator
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.lib.sizes import exact_size_text, parse_size
 from provisioner.lib.spans import parse_span, span_text
-from provisioner.lib.times import parse_date
+from provisioner.lib.times import DAY, parse_date
 from provisioner.web.selects import lean_selects
 
 Result = TypeVar("Result")
+
+FURTHEST_DAYS = 36_500
 
 
 class Refusable(forms.BaseForm):
@@ -145,16 +147,24 @@ class EndField(forms.CharField):
         if not text:
             return None
         with suppress(ValueError):
-            return dt.timedelta(seconds=parse_span(text))
-        zone = timezone.get_current_timezone()
+            seconds = parse_span(text)
+            self._require_near(seconds // DAY)
+            return dt.timedelta(seconds=seconds)
+        zone, today = timezone.get_current_timezone(), timezone.localdate()
         try:
-            day = parse_date(text, today=timezone.localdate())
+            day = parse_date(text, today=today)
         except ValueError as error:
             raise forms.ValidationError(
                 "Write a time such as 30 days or 2 weeks, or a date such as 24 Dec "
                 "or 2026-12-24."
             ) from error
+        self._require_near((day - today).days)
         return dt.datetime.combine(day, dt.time(23, 59), tzinfo=zone)
+
+    def _require_near(self, days: int) -> None:
+        """Refuse what calendars cannot count to from every time zone."""
+        if abs(days) > FURTHEST_DAYS:
+            raise forms.ValidationError("Choose an end within 100 years.")
 
 
 class ViewForm(AskingForm):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
 from django import forms
 from django.forms.boundfield import BoundWidget
+from django.utils import timezone
 
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
 from provisioner.web.filters import FilterForm
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, EndField
 from provisioner.workspaces.models import PUT_AWAY, Unsubmitted, Workspace
 
 _WHAT_IT_DOES = {
@@ -87,10 +89,30 @@ class ShareForm(AskingForm):
         help_text="A clone is theirs: they can read every file in it.",
     )
 
+    span = EndField(
+        required=False,
+        label="For how long, or its last day",
+        help_text="Such as 30 days, 2 weeks, 24 Dec or 2026-12-24. "
+        "Empty: until you revoke it.",
+        max_length=40,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def clean_span(self) -> dt.datetime | None:
+        """Return when it ends, which is in the future."""
+        now, end = timezone.now(), self.cleaned_data["span"]
+        ends_at: dt.datetime | None = (
+            now + end if isinstance(end, dt.timedelta) else end
+        )
+        if ends_at is not None and ends_at <= now:
+            raise forms.ValidationError("That day is over.")
+        return ends_at
+
     def arguments(self) -> dict[str, Any]:
         return {
             self.cleaned_data["kind"]: self.cleaned_data["name"],
             "may_clone": self.cleaned_data["may_clone"],
+            "ends_at": self.cleaned_data["span"],
         }
 
     def refuse(self, refusal: ActionRefused) -> None:

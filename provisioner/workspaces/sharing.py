@@ -82,8 +82,9 @@ def _others(number: int, *, is_rest: bool) -> str:
 
 
 def shares_of(workspace: Workspace) -> list[Share]:
-    """Return the shares of a workspace, oldest first."""
-    return list(workspace.shares.select_related("person", "team", "created_by"))
+    """Return the current shares of a workspace, oldest first."""
+    shares = Share.objects.current().filter(workspace=workspace)
+    return list(shares.select_related("person", "team", "created_by"))
 
 
 def names_to_share_with(

@@ -106,7 +106,7 @@ def test_it_is_extended_until_the_end_of_a_day_in_ones_own_zone(
         ("91 d", "is too long", 409),
         ("1 d", "would not extend the lease", 409),
         ("2001-01-01", "A lease ends in the future", 409),
-        ("9999-12-31", "A lease ends in the future", 409),
+        ("9999-12-31", "Choose an end within 100 years", 422),
     ],
 )
 def test_a_refusal_stands_at_the_field_and_nothing_typed_is_lost(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.timezone import now
 
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import token_create
 from provisioner.lib.refusals import ActionRefused, InvalidRequest, NotAllowed
 from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.queries import workspaces_shared_with, workspaces_visible_to
 from provisioner.workspaces.refusals import (
     AlreadyTheirs,
@@ -75,6 +77,33 @@ def test_a_share_opens_the_workspace_until_it_is_revoked(
     ]
     shared = shared_workspace.events.filter(kind="workspace_shared")
     assert shared.count() == 3  # with dave and erin, too
+
+
+def test_a_share_with_an_end_is_over_then(
+    people: People, shared_workspace: Workspace
+) -> None:
+    alice, carol = people["alice"], people["carol"]
+    day = dt.timedelta(days=1)
+    share = workspace_share(
+        by=alice, workspace=shared_workspace, person="carol", ends_at=now() + day
+    )
+    assert shared_workspace.events.all()[0].message.startswith(
+        "Shared with carol, read-only, until "
+    )
+    assert workspaces_visible_to(carol).get() == shared_workspace
+
+    Share.objects.filter(pk=share.pk).update(ends_at=now() - day)
+
+    assert not workspaces_visible_to(carol)
+    assert share not in company_of(alice, shared_workspace).shares
+    with pytest.raises(InvalidRequest):
+        workspace_share(
+            by=alice, workspace=shared_workspace, person="carol", ends_at=now() - day
+        )
+    again = workspace_share(by=alice, workspace=shared_workspace, person="carol")
+    assert again == share
+    assert again.ends_at is None
+    assert workspaces_visible_to(carol).get() == shared_workspace
 
 
 @pytest.mark.parametrize(
@@ -161,8 +190,15 @@ def test_pages_say_what_a_share_does_and_does_not(
     as_dave.force_login(people["dave"])
     as_carol.force_login(people["carol"])
 
-    shown = as_alice.post(share, {"kind": "person", "name": "carol"}, follow=True)
+    named = {"kind": "person", "name": "carol"}
+    shown = as_alice.post(share, {**named, "span": "2 weeks"}, follow=True)
     assert "is shared with carol" in shown.text
+    assert "until " in shown.text.partition("Shared with</h2>")[2]
+    for wrong in ("soon", "2020-01-01", "999999999 weeks", "0001-01-01"):
+        answer = as_alice.post(share, {**named, "span": wrong})
+        at_field = answer.text.rpartition('class="field field-wrong"')[2]
+        assert f'value="{wrong}"' in at_field
+        assert 'value="carol"' in answer.text
     assert "Files do not change" in as_alice.get(share).text
     refused = as_alice.post(share, {"kind": "team", "name": "Nope"})
     at_field = refused.text.partition('class="field field-wrong"')[2]
@@ -219,10 +255,13 @@ def test_the_api_shares_and_revokes(
 
     made = client.post(address, {"person": "carol"}, content_type="application/json")
     taken = client.post(address, {"person": "bob"}, content_type="application/json")
+    past = {"person": "carol", "ends_at": "2020-01-01T00:00:00Z"}
+    over = client.post(address, past, content_type="application/json")
 
     assert made.status_code == 201
     assert made.json()["person"] == "carol"
-    assert made.json()["team"] is None
+    assert made.json()["team"] is made.json()["ends_at"] is None
+    assert (over.status_code, over.json()["code"]) == (400, "invalid")
     assert (taken.status_code, taken.json()["code"]) == (409, "already_theirs")
     listed = client.get(address).json()["results"]
     assert [one["person"] for one in listed] == ["carol", "erin", "dave"]

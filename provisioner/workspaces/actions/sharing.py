@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.db import transaction
+from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
@@ -11,6 +14,7 @@ from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
 from provisioner.engine.deferring import defer_once
 from provisioner.lib.refusals import InvalidRequest, TooMany
+from provisioner.lib.times import recorded
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
@@ -31,14 +35,15 @@ def workspace_share(
     person: str = "",
     team: str = "",
     may_clone: bool = False,
+    ends_at: dt.datetime | None = None,
 ) -> Share:
-    """Let a person or a team view a workspace. Safe to repeat.
+    """Let a person or a team view a workspace, until it ends. Safe to repeat.
 
     They see its pages and path, and can change nothing. Files are not touched: their
     modes and the hosts that mount the tree decide who can read them. With `may_clone`
     they may clone it as it is, and then read every file in their clone. Sharing again
-    sets `may_clone` as said. An unknown name is reported: see “Who may read” in
-    docs/architecture.md.
+    sets `may_clone` and `ends_at` as said. An unknown name is reported: see “Who may
+    read” in docs/architecture.md.
 
     Raises: NotAllowed, InvalidRequest, NobodyOfThatName, AlreadyTheirs,
     WorkspaceNotReady, TooMany.
@@ -46,6 +51,8 @@ def workspace_share(
     permissions.require(can_change_workspace(by, workspace))
     if bool(person) == bool(team):
         raise InvalidRequest("Name a person or a team.")
+    if ends_at is not None and ends_at <= timezone.now():
+        raise InvalidRequest.at("ends_at", "Give an end in the future.")
     reader = _person(person, workspace) if person else _team(team, workspace)
     with transaction.atomic():
         workspace = Workspace.objects.select_for_update(of=("self",)).get(
@@ -58,9 +65,9 @@ def workspace_share(
         named = {"person": reader} if isinstance(reader, User) else {"team": reader}
         share = workspace.shares.filter(**named).first()
         if share is not None:
-            if share.may_clone != may_clone:
-                share.may_clone = may_clone
-                share.save(update_fields=["may_clone"])
+            if (share.may_clone, share.ends_at) != (may_clone, ends_at):
+                share.may_clone, share.ends_at = may_clone, ends_at
+                share.save(update_fields=["may_clone", "ends_at"])
                 _record_shared(share, by=by)
             return share
         if workspace.shares.count() >= MOST_SHARES:
@@ -70,7 +77,11 @@ def workspace_share(
                 instead="Share it with a team.",
             )
         share = Share.objects.create(
-            workspace=workspace, created_by=by, may_clone=may_clone, **named
+            workspace=workspace,
+            created_by=by,
+            may_clone=may_clone,
+            ends_at=ends_at,
+            **named,
         )
         _record_shared(share, by=by)
     return share
@@ -78,12 +89,17 @@ def workspace_share(
 
 def _record_shared(share: Share, *, by: User) -> None:
     how = "who may clone it" if share.may_clone else "read-only"
+    until = f", until {recorded(share.ends_at)}" if share.ends_at else ""
     record_event(
         share.workspace,
         kind="workspace_shared",
-        message=f"Shared with {share}, {how}.",
+        message=f"Shared with {share}, {how}{until}.",
         actor=by,
-        data={**_named(share), "may_clone": share.may_clone},
+        data={
+            **_named(share),
+            "may_clone": share.may_clone,
+            "ends_at": share.ends_at.isoformat() if share.ends_at else None,
+        },
     )
 
 

@@ -177,6 +177,7 @@ SHARE = [
     request_body("With a person", {"person": "bob"}),
     request_body("With a team", {"team": "rendering"}),
     request_body("For cloning", {"person": "bob", "may_clone": True}),
+    request_body("For a time", {"person": "bob", "ends_at": "2026-12-24T22:59:00Z"}),
     answer(
         "Shared",
         {
@@ -184,6 +185,7 @@ SHARE = [
             "person": "bob",
             "team": None,
             "may_clone": False,
+            "ends_at": None,
             "created_at": "2026-11-24T09:40:00Z",
             "created_by": "ci",
         },

@@ -46,7 +46,15 @@ class ShareSerializer(serializers.ModelSerializer[Share]):
 
     class Meta:
         model = Share
-        fields = ("id", "person", "team", "may_clone", "created_at", "created_by")
+        fields = (
+            "id",
+            "person",
+            "team",
+            "may_clone",
+            "ends_at",
+            "created_at",
+            "created_by",
+        )
         read_only_fields = fields
 
 
@@ -60,6 +68,11 @@ class ShareCreateSerializer(serializers.Serializer[Any]):
     may_clone = serializers.BooleanField(
         default=False,
         help_text="Whether they may clone it, and so read every file in it.",
+    )
+    ends_at = serializers.DateTimeField(
+        default=None,
+        allow_null=True,
+        help_text="When it ends. Null: not until it is revoked.",
     )
 
 
@@ -96,7 +109,8 @@ class WorkspaceShareViewSet(ApiViewSet):
     serializer_class = ShareSerializer
 
     def get_queryset(self) -> QuerySet[Share]:
-        return self._workspace().shares.select_related("person", "team", "created_by")
+        shares = Share.objects.current().filter(workspace=self._workspace())
+        return shares.select_related("person", "team", "created_by")
 
     def _workspace(self) -> Workspace:
         workspace = get_object_or_404(
@@ -120,7 +134,7 @@ class WorkspaceShareViewSet(ApiViewSet):
         "do: where it is, what it contains, what happened. No file's owner or mode "
         "changes: its modes and the hosts that mount it decide who can read or write "
         "it. With `may_clone` they may clone it for themselves, as it is now. Sharing "
-        "again returns the same share, with `may_clone` as said.",
+        "again returns the same share, with `may_clone` and `ends_at` as said.",
         body=ShareCreateSerializer,
         ok=ShareSerializer,
         status=201,

@@ -11,8 +11,12 @@ from provisioner.workspaces.models.workspaces import Workspace
 
 
 class ShareQuerySet(models.QuerySet["Share"]):
+    def current(self) -> ShareQuerySet:
+        """Keep those that have not ended."""
+        return self.filter(Q(ends_at__isnull=True) | Q(ends_at__gt=Now()))
+
     def reaching(self, user: User) -> ShareQuerySet:
-        """Keep those with a person or with their current team.
+        """Keep current ones with a person or with their current team.
 
         A scoped token sees only its own workspaces, never shared ones.
         """
@@ -21,11 +25,11 @@ class ShareQuerySet(models.QuerySet["Share"]):
         is_theirs = Q(person=user)
         if user.team_id is not None:
             is_theirs |= Q(team=user.team_id)
-        return self.filter(is_theirs)
+        return self.current().filter(is_theirs)
 
 
 class Share(models.Model):
-    """A person or a team that may view somebody's workspace, until it is revoked.
+    """A person or a team that may view somebody's workspace until it ends.
 
     They may also clone it where `may_clone` says so: the clone's files are theirs.
 
@@ -42,6 +46,9 @@ class Share(models.Model):
         Team, on_delete=models.CASCADE, null=True, blank=True, related_name="shares"
     )
     may_clone = models.BooleanField(default=False, db_default=False)
+    ends_at = models.DateTimeField(
+        null=True, blank=True, help_text="Null: it lasts until it is revoked."
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
 
