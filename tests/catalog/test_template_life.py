@@ -11,6 +11,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
+from provisioner.accounts.system import system_user
 from provisioner.audit_log.models import Event
 from provisioner.bisect.actions import bisection_start
 from provisioner.catalog.actions.lifecycle import (
@@ -76,7 +77,9 @@ def test_the_owner_gives_it_a_title_that_pages_and_the_palette_know(
     browser.post(f"/templates/{pk}/rename/", {"title": "Main line, Linux"})
     browser.post(f"/templates/{pk}/rename/", {"title": "Main line, Linux"})
 
-    assert "<h1>Main line, Linux</h1>" in browser.get(f"/templates/{pk}/").text
+    page = browser.get(f"/templates/{pk}/").text
+    assert "<h1>Main line, Linux</h1>" in page
+    assert "<code>main</code>" in page, "what scripts call it"
     assert "Main line, Linux</a>" in browser.get("/templates/?q=linux").text
     assert "Main line, Linux" in browser.get("/palette/?q=linux").text
     assert said("template_renamed") == ["Titled “Main line, Linux”."]
@@ -87,7 +90,9 @@ def test_it_is_handed_over_and_the_one_before_decides_no_more(
     owner: User, carol: User, snapshot: Snapshot
 ) -> None:
     browser, pk = browser_of(owner), snapshot.template_id
-    assert "carol" in browser.get(f"/templates/{pk}/owner/").text
+    choices = browser.get(f"/templates/{pk}/owner/").text
+    assert "carol" in choices
+    assert system_user().username not in choices
 
     browser.post(f"/templates/{pk}/owner/", {"owner": carol.pk})
 
@@ -129,6 +134,7 @@ def test_an_archived_one_gives_no_new_workspaces_and_existing_ones_live_on(
 
     page = browser.get(address).text
     assert "Archived by alice" in page
+    assert "Ready</span>" not in page.partition("</header>")[0]
     assert "Use release-42." in page
     assert f"/templates/{template.pk}/get/" not in page
     asked = {"template": "main"}

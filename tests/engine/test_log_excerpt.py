@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from provisioner.engine.logs.error_lines import PatternInvalid, check_patterns
-from provisioner.engine.logs.excerpt import LONGEST_LINE, Excerpt, excerpt_of_log
+from provisioner.engine.logs.excerpt import (
+    LONGEST_LINE,
+    Excerpt,
+    error_alone,
+    excerpt_of_log,
+)
 
 ERRORS = {
     "gcc": "src/a.c:12:5: error: 'x' undeclared (first use in this function)",
@@ -82,6 +87,19 @@ def test_without_an_error_the_last_lines_are_quoted(tmp_path: Path) -> None:
 
     assert found.lines == tuple(f"line {number}" for number in range(95, 100))
     assert str(found).startswith("End of the log:\n")
+
+
+@pytest.mark.parametrize("before", [0, 1, 5])
+def test_a_list_quotes_the_error_alone(before: int, tmp_path: Path) -> None:
+    log = log_of(tmp_path, *["compiling"] * before, ERRORS["gcc"], "more", "done")
+    message = f"It failed.\n{excerpt_of_log(log)}"
+
+    assert error_alone(message) == (
+        f"It failed.\nFirst error, line {before + 1} of the log: {ERRORS['gcc']}"
+    )
+    assert error_alone("It failed.") == "It failed."
+    end = Excerpt(lines=("compiling", "Killed"))
+    assert error_alone(str(end)) == "End of the log: Killed"
 
 
 def test_a_log_that_is_empty_or_gone_quotes_nothing(tmp_path: Path) -> None:

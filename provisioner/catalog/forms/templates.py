@@ -9,6 +9,7 @@ from django.core.validators import MinValueValidator
 from django.forms import model_to_dict
 
 from provisioner.accounts.models import User
+from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.catalog.actions.lifecycle import LONGEST_REASON, LONGEST_TITLE
 from provisioner.catalog.models import LineEnd, Template
 from provisioner.catalog.models.templates import check_error_patterns
@@ -216,7 +217,9 @@ class TemplateOwnerForm(AskingForm):
     """The new owner."""
 
     owner = forms.ModelChoiceField(
-        queryset=User.objects.filter(is_active=True).order_by("username")
+        queryset=User.objects.filter(is_active=True)
+        .exclude(username=SYSTEM_USERNAME)
+        .order_by("username")
     )
 
 

@@ -284,6 +284,7 @@ class Builder:
         reason = ""
         if built.broken_by == "test":
             _write(test, test_log_of(built.plan, self._studio.chance, fails=True))
+            test.exit_code = 1
             reason = f"The test ended with exit code 1.\n{excerpt_of(test)}"
         tested = Tested(seconds=test.seconds or 0, reason=reason)
         test.result, test.has_rejected = asdict(tested), tested.has_rejected
@@ -300,6 +301,7 @@ class Builder:
             )
         if built.broken_by == "build":
             step, exit_code = ran.steps["build"], EXIT_CODES[plan.tool]
+            step.exit_code = exit_code
             _write(step, log_of(plan, chance, change=change.number, fails=True))
             return (
                 "build_failed",
@@ -324,6 +326,7 @@ class Builder:
                     change=int(ran.operation.parameters["change"]),
                     fails=False,
                 )
+                ran.steps["build"].exit_code = 0
                 _write(ran.steps["build"], text)
 
 

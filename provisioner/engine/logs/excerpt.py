@@ -6,6 +6,7 @@ level reports again that the one below it failed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -21,6 +22,7 @@ LINES_AFTER = 4
 LONGEST_LINE = 300
 LAST_LINES = 5
 LAST_BYTES = 16 * 1024
+_ERROR_LINE = re.compile(r"line ([\d,]+)$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,21 @@ class Excerpt:
             return ""
         name = f"First error, line {self.line_number:,}" if self.line_number else "End"
         return f"{name}{QUOTES_LOG}" + "\n".join(self.lines)
+
+
+def error_alone(message: str) -> str:
+    """Return a message with one line of the log that it quotes: the error, or the last.
+
+    For lists, where the lines around it would be cut off or hide it.
+    """
+    words, mark, quoted = message.partition(QUOTES_LOG)
+    lines = quoted.splitlines()
+    if not lines:
+        return message
+    at = len(lines) - 1
+    if number := _ERROR_LINE.search(words):
+        at = min(int(number[1].replace(",", "")) - 1, LINES_BEFORE, at)
+    return f"{words}{mark.rstrip()} {lines[at]}"
 
 
 def excerpt_of(step: Step, *, last_lines: int = LAST_LINES) -> Excerpt:

@@ -6,9 +6,11 @@ from django import template
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from provisioner.engine.logs.excerpt import error_alone
 from provisioner.lib.terminal import Span, painted_lines
 
 register = template.Library()
+register.filter(error_alone)
 
 
 @register.simple_tag
