@@ -13,7 +13,13 @@ from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.behind import known_to_be_behind
-from tests.support.factories import SandboxFactory, SnapshotFactory, UserFactory
+from tests.support.browsers import browser_of
+from tests.support.factories import (
+    MirrorFactory,
+    SandboxFactory,
+    SnapshotFactory,
+    UserFactory,
+)
 from tests.support.requests import workspace_create
 from tests.support.workspaces import end
 
@@ -144,7 +150,9 @@ def test_templates_come_first_and_the_first_is_marked(
 ) -> None:
     workspace_create(by=alice, template=workspace.template, name="main-2")
 
-    assert titles(alice, "main") == ["main", "main-2"]
+    mirror = MirrorFactory.create(template=workspace.template)
+
+    assert titles(alice, "main") == ["main", "main-2", mirror.name]
     part = as_alice.get("/palette/?q=main", headers={"HX-Request": "true"}).text
     assert part.count('aria-selected="true"') == 1
     assert part.index('aria-selected="true"') < part.index("main-2")
@@ -247,3 +255,9 @@ def test_verbs_are_for_what_somebody_may_change(
     assert "Retire hers" not in places(carol, "retire hers")
     assert "Retire hers" in places(admin, "retire hers")
     assert "Retire hers" not in places(admin, "retire"), "only where it is named"
+    none = browser_of(carol).get("/palette/?q=Retire+hers").text
+    assert "You have nothing called “hers” to retire." in none
+    assert (
+        "You have nothing to retire."
+        in browser_of(carol).get("/palette/?q=retire").text
+    )

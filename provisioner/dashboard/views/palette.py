@@ -76,7 +76,14 @@ def command_palette(request: WebRequest) -> HttpResponse:
     page = "dashboard/_places.html" if request.htmx else "dashboard/palette.html"
     places = places_for(request.user, text=text)
     change = change_meant(text)
-    context = {"text": text, "places": places, "change": change}
+    verb, _, name = text.strip().partition(" ")
+    context = {
+        "text": text,
+        "places": places,
+        "change": change,
+        "verb": verb.lower() if is_verb(verb) else "",
+        "name": name.strip(),
+    }
     return render(request, page, context)
 
 
@@ -137,7 +144,7 @@ def _kind_of(each: Holding, change: int) -> str:
 
 
 def _rows(user: User, text: str) -> Iterator[Place]:
-    """Yield rows with the words in their names, templates first."""
+    """Yield rows with the words in their names: templates, workspaces, the others."""
     found = palette.found(user, text)
     for template in found.templates:
         kind = "archived template" if template.is_archived else "template"
@@ -146,25 +153,12 @@ def _rows(user: User, text: str) -> Iterator[Place]:
             kind=kind,
             url=reverse("template-detail", args=[template.pk]),
         )
-    for mirror in found.mirrors:
-        yield Place(
-            title=mirror.name,
-            kind=f"mirror, {mirror.get_state_display().lower()}",
-            url=reverse("mirror-detail", args=[mirror.pk]),
-        )
     for workspace in found.workspaces:
         yield Place(
             title=workspace.name,
             kind=f"workspace of {workspace.owner.username}, "
             f"{workspace.get_state_display().lower()}",
             url=reverse("workspace-detail", args=[workspace.pk]),
-        )
-    for sandbox in found.sandboxes:
-        yield Place(
-            title=sandbox.name,
-            kind=f"sandbox of {sandbox.perforce_server.name}, "
-            f"{sandbox.get_state_display().lower()}",
-            url=reverse("sandbox-detail", args=[sandbox.pk]),
         )
     for person in found.people:
         yield Place(
@@ -175,6 +169,19 @@ def _rows(user: User, text: str) -> Iterator[Place]:
     for site in found.sites:
         yield Place(
             title=str(site), kind="site", url=reverse("site-detail", args=[site.pk])
+        )
+    for mirror in found.mirrors:
+        yield Place(
+            title=mirror.name,
+            kind=f"mirror, {mirror.get_state_display().lower()}",
+            url=reverse("mirror-detail", args=[mirror.pk]),
+        )
+    for sandbox in found.sandboxes:
+        yield Place(
+            title=sandbox.name,
+            kind=f"sandbox of {sandbox.perforce_server.name}, "
+            f"{sandbox.get_state_display().lower()}",
+            url=reverse("sandbox-detail", args=[sandbox.pk]),
         )
     for operation in found.operations:
         yield Place(
