@@ -2986,8 +2986,9 @@ def make_parser() -> Parser:
             *("rollback", "needs", "delete"),
         ],
         metavar="WHAT",
-        help="show, rename, owner, archive, unarchive; rollback holds the last good "
-        "snapshot before a failed build; needs lists what prevents a delete",
+        help="show, rename, owner, archive, unarchive, delete; needs lists what "
+        "prevents a delete; rollback holds the last good snapshot before a failed "
+        "build",
     )
     template.add_argument("template", type=word, help="name or ID")
     template.add_argument(
