@@ -117,7 +117,7 @@ def test_an_address_serves_nfs(ontap: OntapScene) -> None:
 
 
 def test_a_new_volume_is_thin_unmounted_and_ours(ontap: OntapScene) -> None:
-    volume = ontap.recording.create_volume(ontap.volume_spec())
+    volume = ontap.gateway.create_volume(ontap.volume_spec())
     assert volume.name == ontap.name("tmpl")
     assert volume.state == "online"
     assert volume.comment == ontap.comment("tmpl")
@@ -131,7 +131,6 @@ def test_a_new_volume_is_thin_unmounted_and_ours(ontap: OntapScene) -> None:
     assert volume.snapshot_reserve_percent == 0
     assert volume.aggregate == ontap.target.aggregate
     assert volume.created_at is not None
-    assert len(ontap.jobs) == 1
 
 
 def test_a_volume_is_found_by_name_and_by_uuid(ontap: OntapScene) -> None:
@@ -196,7 +195,7 @@ def test_a_volume_that_cannot_be(
 def test_a_new_clone_is_online_unmounted_and_its_owners(ontap: OntapScene) -> None:
     parent = ontap.make_volume()
     snapshot = ontap.make_snapshot(parent)
-    clone = ontap.recording.create_clone(ontap.clone_spec(uid=2001, gid=2002))
+    clone = ontap.gateway.create_clone(ontap.clone_spec(uid=2001, gid=2002))
     assert clone.state == "online"
     assert clone.comment == ontap.comment("ws")
     assert clone.junction_path == ""
@@ -207,7 +206,6 @@ def test_a_new_clone_is_online_unmounted_and_its_owners(ontap: OntapScene) -> No
     assert clone.clone_parent.volume_name == parent.name
     assert clone.clone_parent.snapshot_name == snapshot.name
     assert clone.clone_parent.snapshot_uuid == snapshot.uuid
-    assert len(ontap.jobs) == 1
 
 
 def test_a_clone_without_an_owner_keeps_its_parents(ontap: OntapScene) -> None:
@@ -256,12 +254,11 @@ def test_a_clone_gets_its_policies(ontap: OntapScene) -> None:
     clone = ontap.make_clone()
     policy = ontap.make_policy()
     for _ in range(2):
-        changed = ontap.recording.set_volume_policies(
+        changed = ontap.gateway.set_volume_policies(
             clone.uuid, export_policy=policy.name
         )
         assert changed.export_policy == policy.name
         assert changed.snapshot_policy == "none"
-    assert len(ontap.jobs) == 2
     ontap.gateway.set_volume_policies(clone.uuid, export_policy="default")
 
 
@@ -455,7 +452,7 @@ def test_a_uuid_that_is_none_touches_nothing(
 
 def test_a_snapshot_is_taken(ontap: OntapScene) -> None:
     volume = ontap.make_volume()
-    snapshot = ontap.recording.create_snapshot(
+    snapshot = ontap.gateway.create_snapshot(
         volume.uuid, name="cl_7", comment="change 7"
     )
     assert snapshot.name == "cl_7"
@@ -463,7 +460,6 @@ def test_a_snapshot_is_taken(ontap: OntapScene) -> None:
     assert snapshot.owners == ()
     assert snapshot.created_at is not None
     assert snapshot.created_at.utcoffset() is not None
-    assert len(ontap.jobs) == 1
     assert ontap.gateway.find_snapshot(volume.uuid, name="cl_7") == snapshot
 
 

@@ -12,6 +12,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text
 from provisioner.drift.models import Finding
 from provisioner.engine.models import Step
+from provisioner.gateways.ontap import connection
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.sites.models import Site
@@ -173,8 +174,10 @@ def begin_to_unmount(workspace: Workspace, ontap: OntapGateway) -> str:
         uuids.append(uuid)
         raise StopWaiting
 
-    with pytest.raises(StopWaiting):
-        ontap.recording_jobs(started).unmount_volume(workspace.volume_uuid)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "RETURN_WITHIN_SECONDS", 0)
+        with pytest.raises(StopWaiting):
+            ontap.recording_jobs(started).unmount_volume(workspace.volume_uuid)
     ends = time.monotonic() + 30
     while (uuids[0], "running") not in unfinished_jobs(ontap):
         assert time.monotonic() < ends, unfinished_jobs(ontap)

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Any
 
 import requests
@@ -42,6 +43,9 @@ from provisioner.lib import tracing
 CONNECT_TIMEOUT_SECONDS = 6.0
 POOL_SIZE = 32
 MISSED_LOOKS_ALLOWED = 3
+# How long ONTAP keeps a change waiting for its job. Most jobs end within it: then
+# nobody asks for them again. Whoever dies meanwhile has not heard of the job.
+RETURN_WITHIN_SECONDS = 2
 
 # A part of a path that is no word of ONTAP's.
 _ID = re.compile(r"/(?![a-z][a-z-]*(?:/|$))[^/]*")
@@ -98,21 +102,28 @@ class OntapConnection:
         query: Query | None = None,
         body: Body | None = None,
         ontap_job_started: Callable[[str], None],
-    ) -> None:
+    ) -> str:
         """Send a change and wait until the ONTAP job that it started has ended.
 
-        The end of a job does not prove its effect: read afterwards.
+        `ontap_job_started` gets the UUID of a job that is still under way when ONTAP
+        answers. Of one that had ended by then the UUID is returned, else "": ONTAP may
+        say so of a failed one, too, so call `require_success` unless a read shows the
+        effect. The end of a job does not prove its effect: read afterwards.
 
         Raises: the error for a refusal, of the request or of the job; Busy (the job
         takes longer than the limit, and continues).
+        Source: return_timeout of POST, PATCH and DELETE.
         """
-        answer = self._request(
-            method, path, query={**(query or {}), "return_timeout": 0}, body=body
+        within = min(RETURN_WITHIN_SECONDS, int(self._account.timeout_seconds / 2))
+        status, answer = self._exchange(
+            method, path, query={**(query or {}), "return_timeout": within}, body=body
         )
-        ontap_job_uuid = answer.get("job", {}).get("uuid", "")
-        if ontap_job_uuid:
+        ontap_job_uuid: str = answer.get("job", {}).get("uuid", "")
+        if ontap_job_uuid and status == HTTPStatus.ACCEPTED:
             ontap_job_started(ontap_job_uuid)
-            self._wait_for_job(ontap_job_uuid, operation=f"{method} {path}")
+            self.require_success(ontap_job_uuid, operation=f"{method} {path}")
+            return ""
+        return ontap_job_uuid
 
     def write_at_once(
         self,
@@ -135,7 +146,11 @@ class OntapConnection:
         if session is not None:
             session.close()
 
-    def _wait_for_job(self, uuid: str, *, operation: str) -> None:
+    def require_success(self, uuid: str, *, operation: str) -> None:
+        """Wait until an ONTAP job has ended, and raise the error of a failed one.
+
+        Raises: as `write`.
+        """
         missed = 0
 
         def ended_job() -> Mapping[str, Any] | None:
@@ -178,6 +193,12 @@ class OntapConnection:
     def _request(
         self, method: str, path: str, *, query: Query, body: Body | None = None
     ) -> dict[str, Any]:
+        return self._exchange(method, path, query=query, body=body)[1]
+
+    def _exchange(
+        self, method: str, path: str, *, query: Query, body: Body | None
+    ) -> tuple[int, dict[str, Any]]:
+        """Return the status and the body of a successful response."""
         session, operation = self._open(), f"{method} {path}"
         if method != "GET":
             require_leave()
@@ -206,7 +227,7 @@ class OntapConnection:
                 {"http.response.status_code": response.status_code},
                 failed=response.status_code >= 400,
             )
-            return _answer(response, operation=operation)
+            return response.status_code, _answer(response, operation=operation)
 
     def _timeouts(self, operation: str) -> tuple[float, float]:
         """Return how many seconds connecting and an answer may take.

@@ -5,7 +5,8 @@ Busy (ONTAP asks to come back later) and AuthFailed. Each docstring lists only w
 it raises.
 
 A write returns when ONTAP's own job has ended and a read shows the effect.
-`recording_jobs` lets the caller record the job before that.
+`recording_jobs` lets the caller record before that a job that takes longer than an
+answer.
 """
 
 from __future__ import annotations

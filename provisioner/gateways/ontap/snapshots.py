@@ -87,7 +87,8 @@ class Snapshots(Verbs):
         Raises: AlreadyExists, NotFound (volume), Refused (limit, space).
         Source: POST /api/storage/volumes/{uuid}/snapshots.
         """
-        self._write(
+        return self._write_until(
+            lambda: self.find_snapshot(volume_uuid, name=name),
             "POST",
             f"{volume_path(volume_uuid)}/snapshots",
             body={
@@ -96,7 +97,6 @@ class Snapshots(Verbs):
                 **({"snapmirror_label": label} if label else {}),
             },
         )
-        return self._wait_for(lambda: self.find_snapshot(volume_uuid, name=name))
 
     def delete_snapshot(self, volume_uuid: str, *, snapshot_uuid: str) -> None:
         """Delete a snapshot. One that is gone is success.

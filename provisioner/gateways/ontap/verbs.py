@@ -44,9 +44,9 @@ class Verbs:
         self._job_started: Callable[[str], None] = lambda ontap_job_uuid: None
 
     def recording_jobs(self, job_started: Callable[[str], None]) -> Self:
-        """Return this gateway with a function that it calls for each ONTAP job.
+        """Return this gateway with a function that it calls for longer ONTAP jobs.
 
-        It gets the UUID as soon as ONTAP has accepted the request, before we wait.
+        It gets the UUID of a job that is under way when ONTAP answers, before we wait.
         """
         recording = copy.copy(self)
         recording._job_started = job_started
@@ -64,7 +64,41 @@ class Verbs:
         query: Query | None = None,
         body: Body | None = None,
     ) -> None:
-        self._ontap.write(
+        """Send a change and wait until ONTAP's job has succeeded."""
+        ended = self._send(method, path, query=query, body=body)
+        if ended:
+            self._ontap.require_success(ended, operation=f"{method} {path}")
+
+    def _write_until(
+        self,
+        look: Callable[[], _Seen | None],
+        method: str,
+        path: str,
+        *,
+        body: Body,
+    ) -> _Seen:
+        """Send a change, wait until `look` shows its effect, and return what it shows.
+
+        A job that ONTAP says has ended is asked for only if the effect is not there.
+
+        Raises: Busy.
+        """
+        ended = self._send(method, path, body=body)
+        if ended:
+            if (seen := look()) is not None:
+                return seen
+            self._ontap.require_success(ended, operation=f"{method} {path}")
+        return self._wait_for(look)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: Body | None = None,
+    ) -> str:
+        return self._ontap.write(
             method, path, query=query, body=body, ontap_job_started=self._job_started
         )
 

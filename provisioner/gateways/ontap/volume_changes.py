@@ -162,12 +162,11 @@ class VolumeChanges(Volumes):
                 return True
 
         try:
-            self._write("PATCH", volume_path(uuid), body={"nas": {"path": ""}})
+            body = {"nas": {"path": ""}}
+            self._write_until(is_unmounted, "PATCH", volume_path(uuid), body=body)
         except (NotFound, Refused):
-            if is_unmounted():
-                return
-            raise
-        self._wait_for(is_unmounted)
+            if not is_unmounted():
+                raise
 
     def get_clone_split(self, uuid: str) -> CloneSplit:
         """Return how far the split of a clone is.
@@ -224,5 +223,4 @@ class VolumeChanges(Volumes):
             volume = self.get_volume(uuid)
             return volume if is_done(volume) else None
 
-        self._write("PATCH", volume_path(uuid), body=body)
-        return self._wait_for(changed)
+        return self._write_until(changed, "PATCH", volume_path(uuid), body=body)

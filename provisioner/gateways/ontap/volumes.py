@@ -183,8 +183,7 @@ class Volumes(Verbs):
             volume = self.find_volume(name)
             return volume if volume and volume.state == "online" else None
 
-        self._write("POST", VOLUMES, body=body)
-        return self._wait_for(is_online)
+        return self._write_until(is_online, "POST", VOLUMES, body=body)
 
     def delete_volume(self, uuid: str, *, force: bool) -> None:
         """Destroy the volume. A volume that is gone is success.

@@ -56,7 +56,8 @@ class Jobs:
         self._store = store
         self._verbs = verbs
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ontap-job")
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[threading.Event]] = {}
         self._stopping = False
 
     def create(
@@ -105,13 +106,22 @@ class Jobs:
     def wait(self, job: Job, *, timeout_seconds: float) -> Job:
         """Return the job once it has ended or the time is up."""
         deadline = time.monotonic() + timeout_seconds
-        with self._changed:
+        changed = threading.Event()
+        with self._lock:
+            self._waiting.setdefault(job.uuid, []).append(changed)
+        try:
             while True:
+                changed.clear()
                 current = self._store.get(Job, job.uuid)
                 left = deadline - time.monotonic()
                 if current.state in FINISHED or left <= 0:
                     return current
-                self._changed.wait(min(left, 1.0))
+                changed.wait(min(left, 1.0))
+        finally:
+            with self._lock:
+                self._waiting[job.uuid].remove(changed)
+                if not self._waiting[job.uuid]:
+                    del self._waiting[job.uuid]
 
     def find(self, job_uuid: str) -> Job | None:
         """Return the job; None if there is none or it ended long ago."""
@@ -140,8 +150,13 @@ class Jobs:
             job = self._store.find(Job, job_uuid)
             if job is not None:
                 self._store.save(replace(job, **changes))  # type: ignore[arg-type]
-        with self._changed:
-            self._changed.notify_all()
+        self._tell(job_uuid)
+
+    def _tell(self, job_uuid: str) -> None:
+        """Wake those who wait for a job that has changed."""
+        with self._lock:
+            for changed in self._waiting.get(job_uuid, ()):
+                changed.set()
 
     def _run(self, job_uuid: str) -> None:
         job = self._take(job_uuid)
@@ -169,8 +184,7 @@ class Jobs:
             if job is None or job.state in (*FINISHED, "paused"):
                 return None
             self._store.save(replace(job, state="running", message="running"))
-        with self._changed:
-            self._changed.notify_all()
+        self._tell(job_uuid)
         return job
 
     def _state(self, job_uuid: str) -> str:

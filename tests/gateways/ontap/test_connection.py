@@ -260,7 +260,7 @@ def test_a_job_is_announced_before_it_is_waited_for(tmp_path: Path) -> None:
             ontap_job_started=lambda _: asked_when_announced.append(len(peer.asked)),
         )
     assert asked_when_announced == [1]
-    assert peer.asked[0] == "POST /api/storage/volumes?return_timeout=0"
+    assert peer.asked[0] == "POST /api/storage/volumes?return_timeout=2"
     assert len(peer.asked) == 3
 
 
@@ -269,16 +269,28 @@ def test_a_change_made_at_once_has_no_job(tmp_path: Path) -> None:
         assert change(peer) == []
 
 
-def test_a_job_that_is_over_when_the_answer_comes_is_still_read(
+def test_a_job_that_is_over_when_the_answer_comes_is_named_and_may_be_read(
     tmp_path: Path,
 ) -> None:
     done = Answer(status=201, body={"job": {"uuid": JOB}})
     with (
         running_peer(tmp_path, done, job("failure", code=917526)) as peer,
-        pytest.raises(GatewayError) as error,
+        connected(peer.account()) as connection,
     ):
-        change(peer)
+        ended = connection.write("POST", "/a", ontap_job_started=pytest.fail)
+        assert ended == JOB
+        with pytest.raises(GatewayError) as error:
+            connection.require_success(ended, operation="POST /a")
     assert error.value.remote_code == "917526"
+
+
+def test_who_waits_less_than_ontap_would_gets_its_answer_at_once(
+    tmp_path: Path,
+) -> None:
+    with running_peer(tmp_path, Answer(status=201, body={})) as peer:
+        peer.timeout_seconds = 1.0
+        change(peer)
+    assert peer.asked[0].startswith("POST /api/storage/volumes?return_timeout=0")
 
 
 def test_a_failed_job_means_what_its_code_means(tmp_path: Path) -> None:
