@@ -17,6 +17,7 @@ from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume, VolumeSpec
+from provisioner.gateways.perforce.files.have import HaveLists
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
@@ -131,13 +132,15 @@ def test_a_large_flush_goes_on_in_batches(
     most = [(escape_path(path), 0) for path in had[1:]]
     perforce.files.flush_to(workspace.client_name, most)
     asked: list[bool] = []
-    flush = perforce.files.flush
+    flush = HaveLists.flush
 
-    def watched(client: str, *, in_batches: bool = False, **how: Any) -> None:
+    def watched(
+        self: HaveLists, client: str, *, in_batches: bool = False, **how: Any
+    ) -> None:
         asked.append(in_batches)
-        flush(client, in_batches=in_batches, **how)
+        flush(self, client, in_batches=in_batches, **how)
 
-    monkeypatch.setattr(perforce.files, "flush", watched)
+    monkeypatch.setattr(HaveLists, "flush", watched)
     monkeypatch.setattr(pins, "FILES_IN_A_BATCH", 1)
 
     have = flushing.flush_to_pin(perforce, workspace)

@@ -295,6 +295,16 @@ class Connection:
 
         return take
 
+    @property
+    def client(self) -> str:
+        """The client that commands name, unless they say another one."""
+        return str(self._library.client)
+
+    @property
+    def tracks(self) -> bool:
+        """Whether the server reports the locks of each command."""
+        return bool(self._library.track)
+
     def can_name(self, path: str) -> bool:
         """Return whether this file name can exist on the server."""
         return self._is_bytes or is_utf8(path)

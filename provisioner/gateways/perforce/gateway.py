@@ -13,6 +13,9 @@ talk to the server only.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from provisioner.gateways.errors import AuthFailed
 from provisioner.gateways.perforce.archives import Archives
 from provisioner.gateways.perforce.benchmarks import Benchmarks
@@ -47,20 +50,37 @@ _LIMITS = ("MaxResults", "MaxScanRows", "MaxLockTime")
 class PerforceGateway(Facet):
     """One Perforce server, spoken to as one user."""
 
-    def __init__(self, account: PerforceAccount) -> None:
-        holder = TicketHolder()
-        super().__init__(account, holder=holder)
-        self.clients = Clients(account, holder=holder)
-        self.files = Files(account, holder=holder)
-        self.changes = Changes(account, holder=holder)
-        self.shelves = Shelves(account, holder=holder)
-        self.people = People(account, holder=holder)
-        self.processes = Processes(account, holder=holder)
-        self.configuration = Configuration(account, holder=holder)
-        self.log = Log(account, holder=holder)
-        self.timing = Timing(account, holder=holder)
-        self.archives = Archives(account, holder=holder)
-        self.benchmarks = Benchmarks(account, holder=holder)
+    def __init__(
+        self,
+        account: PerforceAccount,
+        *,
+        holder: TicketHolder | None = None,
+        connection: Connection | None = None,
+    ) -> None:
+        holder = holder or TicketHolder()
+        super().__init__(account, holder=holder, connection=connection)
+        self.clients = Clients(account, holder=holder, connection=connection)
+        self.files = Files(account, holder=holder, connection=connection)
+        self.changes = Changes(account, holder=holder, connection=connection)
+        self.shelves = Shelves(account, holder=holder, connection=connection)
+        self.people = People(account, holder=holder, connection=connection)
+        self.processes = Processes(account, holder=holder, connection=connection)
+        self.configuration = Configuration(
+            account, holder=holder, connection=connection
+        )
+        self.log = Log(account, holder=holder, connection=connection)
+        self.timing = Timing(account, holder=holder, connection=connection)
+        self.archives = Archives(account, holder=holder, connection=connection)
+        self.benchmarks = Benchmarks(account, holder=holder, connection=connection)
+
+    @contextmanager
+    def at_once(self) -> Iterator[PerforceGateway]:
+        """Give a gateway for a few verbs that follow each other at once, in a thread.
+
+        Those that name no client of their own share one connection.
+        """
+        with self._connected() as connection:
+            yield PerforceGateway.on(connection)
 
     def get_info(self) -> ServerInfo:
         """Return version, case handling and services: the cheapest connection test.

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from provisioner.catalog.pins import parts_of
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Refused
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.protections import (
     Protections,
     TooIntricate,
@@ -20,6 +21,7 @@ from provisioner.gateways.perforce.readable import Reading
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
 from provisioner.routing.steps import ensure_routed
+from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.run import WorkspaceRun
 
@@ -38,23 +40,25 @@ def ensure_access(run: WorkspaceRun, *, changes: Collection[int] = ()) -> None:
     Raises: StepRefused.
     """
     workspace, server = run.workspace, run.site.perforce_server
-    user, at_site = workspace.p4_user, registry.perforce(server)
+    user = workspace.p4_user
     ensure_routed(
         run,
         workspace,
         change=max(workspace.snapshot.change, *changes, 0),
-        has_client=_has_client(workspace),
+        has_client=workspace.routed_to is not None and _has_client(workspace),
     )
-    needs_user = bool(workspace.client_name) or server.checks_read_access
-    if needs_user and at_site.spelling_of(user) is None:
-        raise StepRefused(
-            f"Perforce does not know the user {user}. Create it, or correct the "
-            "Perforce name of the account. Then retry.",
-            code="p4_user_unknown",
-        )
-    if not server.checks_read_access:
+    if not workspace.client_name and not server.checks_read_access:
         return
-    protections = _protections_of(run, user)
+    with registry.perforce(server).at_once() as at_site:
+        if at_site.spelling_of(user) is None:
+            raise StepRefused(
+                f"Perforce does not know the user {user}. Create it, or correct the "
+                "Perforce name of the account. Then retry.",
+                code="p4_user_unknown",
+            )
+        if not server.checks_read_access:
+            return
+        protections = _protections_of(at_site, server, user)
     view = parse_client_spec(workspace.snapshot.client_spec).view
     try:
         found = _unreadable(run, view, protections, changes=changes)
@@ -113,12 +117,11 @@ def _unreadable(
     return None
 
 
-def _protections_of(run: WorkspaceRun, user: str) -> Protections:
-    server = run.site.perforce_server
+def _protections_of(
+    at_site: PerforceGateway, server: PerforceServer, user: str
+) -> Protections:
     try:
-        return registry.perforce(server).protections_of(
-            user, host=server.read_access_host or ""
-        )
+        return at_site.protections_of(user, host=server.read_access_host or "")
     except Refused as error:
         raise StepRefused(
             f"Whether {user} may read this template could not be checked: {error} "

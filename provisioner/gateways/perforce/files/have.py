@@ -88,18 +88,20 @@ class HaveLists(Facet):
 
         Raises: as `flush`.
         """
-        have = self.have_list(client)
-        for as_batches in [True, False] if in_batches else [False]:
-            if have != wanted:
-                self.flush(
-                    client,
-                    change=change,
-                    parts=parts,
-                    in_batches=as_batches,
-                    on_command=on_command,
-                )
-                have = self.have_list(client)
-                meter.count(self.account.port, flushed_files=have.count)
+        with self._connected(client, tracks=on_command is not None) as connection:
+            here = HaveLists.on(connection)
+            have = here.have_list(client)
+            for as_batches in [True, False] if in_batches else [False]:
+                if have != wanted:
+                    here.flush(
+                        client,
+                        change=change,
+                        parts=parts,
+                        in_batches=as_batches,
+                        on_command=on_command,
+                    )
+                    have = here.have_list(client)
+                    meter.count(self.account.port, flushed_files=have.count)
         return have
 
     def flush_to(self, client: str, revisions: Iterable[tuple[str, int]]) -> None:
