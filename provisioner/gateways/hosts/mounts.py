@@ -16,6 +16,8 @@ from provisioner.gateways.errors import Busy, Refused, Unreachable
 BTRFS_FIRST_INODE = 256
 """The inode of a subvolume's root. Source: BTRFS_FIRST_FREE_OBJECTID, btrfs on-disk."""
 
+MOUNTINFO = "/proc/self/mountinfo"
+
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.01, 0.5
 
 
@@ -38,11 +40,14 @@ def find_mount(path: Path) -> Mount | None:
         return None
     try:
         begins = _mount_id(opened) + b" "
-        found = [line for line in _mountinfo() if line.startswith(begins)]
+        # The kernel writes the list piece by piece: older mounts take no reading of
+        # the thousand after them.
+        with open(MOUNTINFO, "rb") as lines:
+            found = next((line for line in lines if line.startswith(begins)), None)
     finally:
         os.close(opened)
     # None of one that was unmounted just now, too.
-    return _mount(found[0]) if found else None
+    return None if found is None else _mount(found)
 
 
 def _mount_id(opened: int) -> bytes:
@@ -62,7 +67,7 @@ def _mountinfo() -> list[bytes]:
 
     Source: proc_pid_mountinfo(5).
     """
-    with open("/proc/self/mountinfo", "rb") as lines:
+    with open(MOUNTINFO, "rb") as lines:
         return lines.readlines()
 
 
