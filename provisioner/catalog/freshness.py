@@ -7,9 +7,20 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
 
+from django.apps import apps
 from django.db import connection
-from django.db.models import Max
+from django.db.models import (
+    Max,
+    OuterRef,
+    Prefetch,
+    Q,
+    Subquery,
+    prefetch_related_objects,
+)
 
 from provisioner.catalog import refresh_policy
 from provisioner.catalog.models import (
@@ -25,7 +36,7 @@ from provisioner.catalog.models import (
     references_of,
 )
 from provisioner.catalog.pins import Pin
-from provisioner.engine.models import Operation, SlotBudget
+from provisioner.engine.models import Operation, SlotBudget, Step
 from provisioner.engine.results import find_result
 
 _Touch = SubmittedChange.templates.through
@@ -179,36 +190,60 @@ def refresh_state_of(
     template: Template, *, freshness: Freshness | None
 ) -> refresh_policy.State:
     """Return what decides whether a template is due."""
-    freshness = freshness or Freshness()
-    last = template.last_build
-    server_id = template.site.perforce_server_id
-    return refresh_policy.State(
-        newest=freshness.newest,
-        published=_published(template),
-        behind_since=freshness.seen_since,
-        newest_at=freshness.seen_at,
-        is_building=template.state == Template.State.BUILDING,
-        tried=_tried(last, freshness=freshness, server_id=server_id) if last else 0,
-        tried_at=last.created_at if last else None,
-        clean_tried_at=template.clean_build_at,
-        used_at=_used_at(template),
-        is_paused_elsewhere=is_everything_paused()
-        or ServerWatch.objects.filter(server_id=server_id, is_paused=True).exists()
-        or SlotBudget.objects.filter(
-            server_id=server_id, paused_at__isnull=False
-        ).exists(),
-    )
+    known = {template.pk: freshness or Freshness()}
+    return refresh_states_of([template], freshness=known)[template.pk]
 
 
-def _published(template: Template) -> int:
-    """Return the change of the newest snapshot that is good enough, 0 without one.
+def refresh_states_of(
+    templates: Collection[Template], *, freshness: Mapping[int, Freshness]
+) -> dict[int, refresh_policy.State]:
+    """Return what decides whether templates are due, by id. Few queries for many.
+
+    Their sites and last builds, with who requested them, are loaded.
+    """
+    published, used_at = _published(templates), _used_at(templates)
+    is_paused, paused = is_everything_paused(), _paused_servers()
+    builds = [each.last_build for each in templates if each.last_build is not None]
+    of_pin = Step.objects.filter(name=Pin.step)
+    prefetch_related_objects(builds, Prefetch("steps", queryset=of_pin))
+    states = {}
+    for template in templates:
+        known, last = freshness[template.pk], template.last_build
+        server_id = template.site.perforce_server_id
+        states[template.pk] = refresh_policy.State(
+            newest=known.newest,
+            published=published.get(template.pk, 0),
+            behind_since=known.seen_since,
+            newest_at=known.seen_at,
+            is_building=template.state == Template.State.BUILDING,
+            tried=_tried(last, freshness=known, server_id=server_id) if last else 0,
+            tried_at=last.created_at if last else None,
+            clean_tried_at=template.clean_build_at,
+            used_at=used_at[template.pk],
+            is_paused_elsewhere=is_paused or server_id in paused,
+        )
+    return states
+
+
+def _paused_servers() -> set[int]:
+    """Return the servers whose templates are not refreshed, or where all is paused."""
+    watches = ServerWatch.objects.filter(is_paused=True)
+    budgets = SlotBudget.objects.filter(paused_at__isnull=False)
+    return {row.server_id for row in (*watches, *budgets)}
+
+
+def _published(templates: Collection[Template]) -> dict[int, int]:
+    """Return the change of the newest snapshot that is good enough, by template.
 
     A template whose older snapshot is held is still built, once per change.
     """
-    enough = AT_LEAST[template.wanted_quality]
-    snapshots = Snapshot.objects.available().complete().filter(template=template)
-    newest = snapshots.filter(quality__in=enough).aggregate(change=Max("change"))
-    return int(newest["change"] or 0)
+    is_enough = (
+        Q(template__wanted_quality=wanted, quality__in=enough)
+        for wanted, enough in AT_LEAST.items()
+    )
+    snapshots = Snapshot.objects.available().complete().filter(template__in=templates)
+    good = snapshots.filter(reduce(or_, is_enough)).order_by()
+    return dict(good.values_list("template").annotate(change=Max("change")))
 
 
 def _tried(build: Operation, *, freshness: Freshness, server_id: int) -> int:
@@ -235,10 +270,19 @@ def change_of(build: Operation) -> int:
     return pin.change if pin else 0
 
 
-def _used_at(template: Template) -> dt.datetime | None:
-    """Return when somebody last requested a workspace of it, or a build."""
-    got = template.workspaces.filter(is_pooled=False).aggregate(at=Max("created_at"))
+def _used_at(templates: Collection[Template]) -> dict[int, dt.datetime | None]:
+    """Return when somebody last requested a workspace of each, or a build."""
+    workspaces: Any = apps.get_model("workspaces", "Workspace").objects
+    got = workspaces.filter(template=OuterRef("pk"), is_pooled=False)
     asked = Operation.objects.filter(
-        subject=template.subject_id, requested_by__is_service=False
-    ).aggregate(at=Max("created_at"))
-    return max(filter(None, [got["at"], asked["at"]]), default=None)
+        subject=OuterRef("subject"), requested_by__is_service=False
+    )
+    rows = Template.objects.filter(pk__in=[each.pk for each in templates])
+    return {
+        pk: max(filter(None, (got_at, asked_at)), default=None)
+        for pk, got_at, asked_at in rows.order_by().values_list(
+            "pk",
+            Subquery(got.order_by("-created_at").values("created_at")[:1]),
+            Subquery(asked.order_by("-created_at").values("created_at")[:1]),
+        )
+    }

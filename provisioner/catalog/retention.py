@@ -82,12 +82,14 @@ def pins_of_all(
     there = Snapshot.objects.there().filter(template__in=templates).telling_default()
     # Few are held or withdrawn: a query for the others is not even sent.
     snapshots = list(there.prefetch_related("held_by", "withdrawn_by"))
+    of_each: dict[int, list[Snapshot]] = {template.pk: [] for template in templates}
+    for snapshot in snapshots:
+        of_each[snapshot.template_id].append(snapshot)
     pins: dict[int, Pins] = {}
     for template in templates:
-        of_it = [each for each in snapshots if each.template_id == template.pk]
-        for snapshot in of_it:
+        for snapshot in of_each[template.pk]:
             snapshot.template = template
-        for pin in _kept_by(template, of_it):
+        for pin in _kept_by(template, of_each[template.pk]):
             pins[pin.snapshot.pk] = pin
     for need in _needs:
         rows = need.rows(snapshots)
@@ -176,7 +178,13 @@ def needs_of(snapshots: Sequence[Snapshot]) -> list[QuerySet[Any]]:
 
 def superfluous(template: Template) -> list[Snapshot]:
     """Return the published snapshots that nothing needs."""
-    return [pin.snapshot for pin in pins_of(template, named=0) if not pin.is_needed]
+    return superfluous_of_all([template])
+
+
+def superfluous_of_all(templates: Collection[Template]) -> list[Snapshot]:
+    """Return the published snapshots of templates that nothing needs."""
+    pins = pins_of_all(templates, named=0)
+    return [pin.snapshot for pin in pins if not pin.is_needed]
 
 
 def mark_deleted(snapshot: Snapshot) -> bool:

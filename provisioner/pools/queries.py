@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
@@ -12,9 +13,11 @@ from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template, references_of
+from provisioner.catalog.queries import defaults_among
 from provisioner.engine.models import Operation
 from provisioner.lib import weekly
+from provisioner.mirrors.queries import mirrored_defaults
 from provisioner.pools.models import Pool
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
@@ -58,14 +61,84 @@ def members_of(pool: Pool) -> QuerySet[Workspace]:
 
 def as_the_pool_makes_them(pool: Pool, *, snapshot: Snapshot, client_type: str) -> Q:
     """Return the condition for members like those made now."""
-    return Q(
-        site=pool.site_id,
-        snapshot=snapshot,
-        client_type=client_type,
-        uid=pool.owner.uid,
-        gid=pool.owner.gid,
-        p4_user=pool.owner.perforce_name,
-    )
+    return Q(**_fields_of_new(pool, snapshot=snapshot, client_type=client_type))
+
+
+def _fields_of_new(
+    pool: Pool, *, snapshot: Snapshot, client_type: str
+) -> dict[str, Any]:
+    """Return the fields of members made now that later ones may have otherwise."""
+    return {
+        "site": pool.site_id,
+        "snapshot": snapshot.pk,
+        "client_type": client_type,
+        "uid": pool.owner.uid,
+        "gid": pool.owner.gid,
+        "p4_user": pool.owner.perforce_name,
+    }
+
+
+Seen = Mapping[str, Any]
+_SEEN = ("state", "ready_at", "seconds_saved")
+
+
+def default_snapshots_of(pools: Sequence[Pool]) -> dict[int, Snapshot]:
+    """Return what members are made from, by pool. A query for each site."""
+    at_home = [pool for pool in pools if pool.site_id == pool.template.site_id]
+    homes = defaults_among(references_of([pool.template for pool in at_home]))
+    found = {p.pk: homes[p.template_id] for p in at_home if p.template_id in homes}
+    away: dict[Site, list[Pool]] = {}
+    for pool in pools:
+        if pool.site_id != pool.template.site_id:
+            away.setdefault(pool.site, []).append(pool)
+    for site, there in away.items():
+        defaults = mirrored_defaults(site, [pool.template for pool in there])
+        found |= {
+            p.pk: defaults[p.template_id] for p in there if p.template_id in defaults
+        }
+    return found
+
+
+def members_seen(pools: Sequence[Pool]) -> dict[int, list[Seen]]:
+    """Return what `are_as_wanted` looks at of all members, by pool. One query."""
+    fields = ("site", "snapshot", "client_type", "uid", "gid", "p4_user", *_SEEN)
+    rows = Workspace.objects.filter(pool__in=pools, is_pooled=True).there().order_by()
+    seen: dict[int, list[Seen]] = {pool.pk: [] for pool in pools}
+    for row in rows.values("pool", *fields):
+        seen[row["pool"]].append(row)
+    return seen
+
+
+def last_asked_at_of(pools: Sequence[Pool]) -> dict[int, dt.datetime]:
+    """Return when somebody last requested a workspace of each pool's kind."""
+    asked = Workspace.objects.filter(pool__in=pools, is_pooled=False).order_by()
+    return dict(asked.values_list("pool").annotate(at=Max("created_at")))
+
+
+def are_as_wanted(
+    members: Sequence[Seen],
+    *,
+    pool: Pool,
+    snapshot: Snapshot,
+    client_type: str,
+    last_asked_at: dt.datetime | None,
+    now: dt.datetime,
+) -> bool:
+    """Return whether a pool has as many members as it wants, like those made now."""
+    like_new = _fields_of_new(pool, snapshot=snapshot, client_type=client_type)
+    too_old = youngest_too_old(pool, now=now)
+
+    def is_fresh(member: Seen) -> bool:
+        is_ready = member["state"] == W.READY
+        return (
+            member["state"] in ALIVE
+            and all(member[name] == value for name, value in like_new.items())
+            and not (is_ready and member["ready_at"] <= too_old)
+            and not (is_ready and member["seconds_saved"] is None)
+        )
+
+    wanted = wanted_size(pool, last_asked_at=last_asked_at, now=now)
+    return len(members) == wanted and all(map(is_fresh, members))
 
 
 def youngest_too_old(pool: Pool, *, now: dt.datetime) -> dt.datetime:

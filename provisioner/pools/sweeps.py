@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import structlog
 from django.db import transaction
@@ -54,9 +56,9 @@ LEAVING = (WorkspaceOperation.RETIRE, WorkspaceOperation.PURGE)
 def sweep_pools(timestamp: int) -> None:
     """Fill or shrink each pool, and retire members of deleted ones."""
     now = clocks.database_now()
-    for pool in queries.all_pools():
-        if _follow_home(pool):
-            _tend(pool, now=now)
+    pools = [pool for pool in queries.all_pools() if _follow_home(pool)]
+    for pool in _not_as_wanted(pools, now=now):
+        _tend(pool, now=now)
     strays = Workspace.objects.filter(is_pooled=True, pool__isnull=True)
     there = strays.filter(state__in=(*queries.ALIVE, W.FAILED)).order_by("pk")
     why, retired = "Its pool was deleted, or is at another site.", 0
@@ -65,6 +67,33 @@ def sweep_pools(timestamp: int) -> None:
         retired += _retire(member, why=why, now=now)
         if retired == AT_ONCE:
             break
+
+
+def _not_as_wanted(pools: Sequence[Pool], *, now: dt.datetime) -> list[Pool]:
+    """Return the pools that have to be tended, by a few queries for all of them."""
+    snapshots = queries.default_snapshots_of(pools)
+    members = queries.members_seen(pools)
+    asked_at = queries.last_asked_at_of(pools)
+    known_type = cache(client_type_for)
+
+    def is_as_wanted(pool: Pool) -> bool:
+        snapshot, client_type, obstacle = _what_to_make(
+            pool, default=snapshots.get(pool.pk), type_for=known_type
+        )
+        if pool.failures or pool.status_message != obstacle:
+            return False
+        if snapshot is None:
+            return not members[pool.pk]
+        return queries.are_as_wanted(
+            members[pool.pk],
+            pool=pool,
+            snapshot=snapshot,
+            client_type=client_type,
+            last_asked_at=asked_at.get(pool.pk),
+            now=now,
+        )
+
+    return [pool for pool in pools if not is_as_wanted(pool)]
 
 
 def _follow_home(pool: Pool) -> bool:
@@ -115,7 +144,9 @@ def _move(pool: Pool, *, to: Site) -> None:
 
 def _tend(pool: Pool, *, now: dt.datetime) -> None:
     """Retire unfit members, then start missing ones."""
-    snapshot, client_type, obstacle = _what_to_make(pool)
+    snapshot, client_type, obstacle = _what_to_make(
+        pool, default=default_at(pool.template, pool.site), type_for=client_type_for
+    )
     wanted = 0
     if snapshot is not None:
         asked_at = queries.last_asked_at(pool)
@@ -155,21 +186,22 @@ def _tend(pool: Pool, *, now: dt.datetime) -> None:
     _note(pool, obstacle)
 
 
-def _what_to_make(pool: Pool) -> tuple[Snapshot | None, str, str]:
+def _what_to_make(
+    pool: Pool, *, default: Snapshot | None, type_for: Callable[..., str]
+) -> tuple[Snapshot | None, str, str]:
     """Return the snapshot and client type of new members.
 
     Without a snapshot the text says why not: None, "" and the reason.
     """
     if pool.template.is_archived:
         return None, "", "The template is archived."
-    site, owner = pool.site, pool.owner
-    snapshot = default_at(pool.template, site)
+    site, owner, snapshot = pool.site, pool.owner, default
     if snapshot is None:
         return None, "", f"The template has no default snapshot at {site.name}."
     if not owner.is_active or owner.uid is None or owner.gid is None:
         return None, "", "Its account is not active, or has no uid and gid."
     try:
-        return snapshot, client_type_for(pool.purpose, site=site, owner=owner), ""
+        return snapshot, type_for(pool.purpose, site=site, owner=owner), ""
     except ActionRefused as refusal:
         return None, "", refusal.sentence
 

@@ -18,7 +18,7 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.freshness import (
     Freshness,
     freshness_of_all,
-    refresh_state_of,
+    refresh_states_of,
 )
 from provisioner.catalog.models import RefreshPolicy, Template
 from provisioner.lib import clocks
@@ -44,18 +44,33 @@ def refresh_all(*, now: dt.datetime) -> int:
         .order_by("pk")
     )
     known = freshness_of_all([row.template for row in rows])
-    freshness_of = {row.pk: known.get(row.template_id, Freshness()) for row in rows}
+    freshness = {pk: known.get(pk, Freshness()) for pk in (r.template_id for r in rows)}
+    may_be_due = [
+        row for row in rows if row.clean_cron or freshness[row.template_id].changes
+    ]
+    states = refresh_states_of(
+        [row.template for row in may_be_due], freshness=freshness
+    )
     return sum(
-        _refresh(row, freshness=freshness_of[row.pk], now=now)
-        for row in rows
-        if row.clean_cron or freshness_of[row.pk].changes
+        _refresh(
+            row,
+            freshness=freshness[row.template_id],
+            state=states[row.template_id],
+            now=now,
+        )
+        for row in may_be_due
     )
 
 
-def _refresh(row: RefreshPolicy, *, freshness: Freshness, now: dt.datetime) -> bool:
+def _refresh(
+    row: RefreshPolicy,
+    *,
+    freshness: Freshness,
+    state: refresh_policy.State,
+    now: dt.datetime,
+) -> bool:
     """Request one build if due, a clean one first; return whether it was."""
     template = row.template
-    state = refresh_state_of(template, freshness=freshness)
     why_clean = refresh_policy.clean_due(now, row, state)
     reason = why_clean or refresh_policy.due(now, row, state)
     if reason is None:

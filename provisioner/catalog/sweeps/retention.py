@@ -19,17 +19,22 @@ from provisioner.gateways.errors import GatewayError
 
 log = structlog.get_logger(__name__)
 
+# Their snapshots have to have room in memory.
+AT_ONCE = 100
+
 
 @app.periodic(cron="*/10 * * * *")
 @app.task(name="sweep_retention", queue="sweeps", queueing_lock="sweep_retention")
 def sweep_retention(timestamp: int) -> None:
     """Prune every idle template that has snapshots to delete."""
     resting = Template.objects.exclude(state__in=MOVING_TEMPLATES)
-    for template in resting.exclude(volume_uuid=""):
-        if retention.superfluous(template):
-            name = f"prune_template.{template.pk}"
+    templates = list(resting.exclude(volume_uuid="").order_by("pk"))
+    for begin in range(0, len(templates), AT_ONCE):
+        found = retention.superfluous_of_all(templates[begin : begin + AT_ONCE])
+        for pk in dict.fromkeys(snapshot.template_id for snapshot in found):
+            name = f"prune_template.{pk}"
             job = prune_template.configure(queueing_lock=name, lock=name)
-            defer_once(job, template_id=template.pk)
+            defer_once(job, template_id=pk)
 
 
 @app.task(name="prune_template", queue=STORAGE)
