@@ -87,11 +87,14 @@ def new_database(name: str, *, like: str) -> None:
     connection.settings_dict["NAME"] = name
 
 
-def set_up(name: str) -> None:
-    """Have Django and an empty database in a directory of our own."""
-    from shared.places import place_of_its_own  # found where this is the program
+def set_up(name: str, *, keep: Path | None = None) -> None:
+    """Have Django and an empty database in a directory of our own, or one to keep."""
+    from shared.places import place_of_its_own, use_place  # where this is the program
 
-    place_of_its_own(name)
+    if keep is None:
+        place_of_its_own(name)
+    else:
+        use_place(keep)
     os.environ.update(LOG_LEVEL="ERROR", DEBUG="false", ALLOWED_HOSTS="testserver")
     import django
 

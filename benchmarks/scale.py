@@ -6,20 +6,23 @@ worker runs it, with what it takes of a processor here and in PostgreSQL, how ma
 statements, and how much memory it needs at its height. What it queues for hosts, ONTAP
 and Perforce is not run, and what asks them itself fails at once (`failed`). Then pages
 of the audit log, of people and the overview, as an administrator; and what retention
-takes.
+takes. The database is in a directory that is gone afterwards; `--keep DIRECTORY` keeps
+it as it was filled, and measures a copy of it, if it was filled before, too.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
 import time
 import tracemalloc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from pages import measured, processor_ms, set_up, vacuum
+from pages import measured, new_database, processor_ms, set_up, vacuum
 
 WORKSPACES = int(os.environ.get("SCALE_WORKSPACES", "32767"))
 EVENTS = int(os.environ.get("SCALE_EVENTS", "5000000"))
@@ -42,11 +45,27 @@ PAGES = (
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keep", type=Path)
+    keep = parser.parse_args().keep
     # On a busy machine a transaction that fills tables may stand still for long.
     os.environ.setdefault("WORKER_STALLED_SECONDS", "600")
-    set_up("scale")
+    set_up("scale", keep=keep)
+    fill()
+    if keep is not None:
+        measure_a_copy()
+    for figure in (*tables(), *sweeps(), *pages(), *retention()):
+        say(**figure)
+
+
+def fill() -> None:
+    """Fill the database, unless an earlier run has."""
     from shared.filled import a_year_of_events, company_of, spread_over_sites
 
+    from provisioner.workspaces.models import Workspace
+
+    if Workspace.objects.exists():
+        return
     began = time.perf_counter()
     company = company_of(min(FIRST, WORKSPACES))
     company.grow(to=WORKSPACES)
@@ -56,8 +75,21 @@ def main() -> None:
     events = a_year_of_events(EVENTS)
     vacuum()
     say(figure="events", value=events, seconds=round(time.perf_counter() - began))
-    for figure in (*tables(), *sweeps(), *pages(), *retention()):
-        say(**figure)
+
+
+def measure_a_copy() -> None:
+    """Go on in a copy of the filled database, as it is to be measured again."""
+    from django.core.management import call_command
+    from django.db import connection
+
+    filled = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = "postgres"
+    with connection.cursor() as cursor:
+        cursor.execute("DROP DATABASE IF EXISTS measured")
+    new_database("measured", like=filled)
+    call_command("migrate", verbosity=0)
+    vacuum()
 
 
 def say(**figure: Any) -> None:

@@ -14,14 +14,13 @@ import argparse
 import json
 import math
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pages import processor_ms
-from shared.places import REPOSITORY, place_of_its_own
+from shared.places import place_of_its_own, use_place
 from shared.server_logs import DAYS, fill
 
 COMMANDS = int(os.environ.get("LOG_COMMANDS", "50_000_000"))
@@ -67,10 +66,7 @@ def _set_up(keep: Path | None) -> None:
     if keep is None:
         place_of_its_own("server-log-pages")
     else:
-        sys.path.insert(0, str(REPOSITORY))
-        os.environ["VAR_DIR"] = str(keep.resolve())
-        os.environ.pop("DATABASE_URL", None)
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
+        use_place(keep)
     os.environ.update(LOG_LEVEL="ERROR", DEBUG="false", ALLOWED_HOSTS="testserver")
     os.environ["SERVER_LOG_DAYS"] = str(DAYS)
     import django
