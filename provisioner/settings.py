@@ -205,6 +205,8 @@ _options: dict[str, Any] = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,  # milliseconds
+    # A worker asks the same few things all the time: from then on they are prepared.
+    "prepare_threshold": 5,
 }
 if DATABASE_URL:
     try:

@@ -13,10 +13,18 @@ from provisioner.bisect.models import Bisection, BisectionOperation, BisectionSt
 from provisioner.bisect.sweeps import GO_ON_BISECTING
 from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.engine.deferring import defer
+from provisioner.lib.prepared import Prepared
 from provisioner.workspaces.events import asks_how_to_make
 from provisioner.workspaces.models import Workspace
 
 ENDS_OF_STEPS = ("workspace_ready", "workspace_failed", "workspace_trashed")
+
+
+# Asked for each workspace that becomes ready.
+_UNDECIDED = Prepared(
+    lambda pk: BisectionStep.objects.filter(workspace=pk, verdict="").order_by(),
+    keeps_plan=True,
+)
 
 
 @receiver(asks_how_to_make)
@@ -32,9 +40,7 @@ def go_on(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
         return
     if instance.workspace_id is None:
         return
-    for step in BisectionStep.objects.filter(
-        workspace=instance.workspace_id, verdict=""
-    ):
+    for step in _UNDECIDED.rows(instance.workspace_id):
         job = app.configure_task(GO_ON_BISECTING, queue="sweeps")
         defer(job, bisection_id=step.bisection_id)
 

@@ -229,7 +229,7 @@ def _paused_servers() -> set[int]:
     """Return the servers whose templates are not refreshed, or where all is paused."""
     watches = ServerWatch.objects.filter(is_paused=True)
     budgets = SlotBudget.objects.filter(paused_at__isnull=False)
-    return {row.server_id for row in (*watches, *budgets)}
+    return {row.server_id for row in watches} | {row.server_id for row in budgets}
 
 
 def _published(templates: Collection[Template]) -> dict[int, int]:

@@ -11,6 +11,7 @@ from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template, VolumePolicy
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import VolumeSettings, most_inodes
+from provisioner.lib.prepared import Prepared
 from provisioner.lib.sizes import size_text
 from provisioner.sites.models import Site
 
@@ -26,7 +27,10 @@ MAX_GROWTH_PERCENT = 200
 
 def policies_of(site: Site) -> list[VolumePolicy]:
     """Return a site's defaults, if it has any, and what its templates have instead."""
-    return list(VolumePolicy.objects.filter(site=site))
+    return _OF_SITE.rows(site.pk)
+
+
+_OF_SITE = Prepared(lambda pk: VolumePolicy.objects.filter(site=pk), keeps_plan=True)
 
 
 def wanted_settings(

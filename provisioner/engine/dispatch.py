@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 
-from django.db import connection
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Job
@@ -15,6 +14,7 @@ from provisioner.engine.models import Operation, Step
 from provisioner.engine.retries import attempts_of
 from provisioner.engine.worker_pools import SWEEPS, Pool
 from provisioner.lib import clocks
+from provisioner.lib.prepared import planned_cursor
 
 RUN_STEP = "run_step"
 GO_ON = "go_on_with_operation"
@@ -112,7 +112,7 @@ def give_slots(
         defer_to_worker(step.operation, step)
     has_its_slot = to is not None and to.pk in {step.pk for step in next_in_line}
     if has_its_slot and to is not None and job is not None:
-        states.start_step(to, job_id=job.id)
+        states.start_step(to, job_id=job.id, leave_of=job)
     return has_its_slot
 
 
@@ -146,7 +146,7 @@ def can_go_on(context: JobContext, step: Step) -> bool:
     queue = workflow.spec_of(step).queue_for(step.operation)
     if context.job.queue == queue or context.job.priority >= PEOPLE_FIRST:
         return True
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(_GOES_BEFORE, [RUN_STEP, context.job.priority + ALREADY_BEGUN])
         return cursor.fetchone() is None
 
@@ -157,12 +157,12 @@ def go_on(job: Job, step: Step) -> bool:
     if server_id is not None and step.perforce_use in slots.NEEDS_SLOT:
         room = slots.room_for(step)
         if room == slots.Room.FREE:
-            states.start_step(step, job_id=job.id)
+            states.start_step(step, job_id=job.id, leave_of=job)
             return True
         states.queue_step(step, job_id=None)
         return room == slots.Room.LINE and give_slots(server_id, to=step, job=job)
     if server_id is not None and slots.is_paused(server_id):
         states.queue_step(step, job_id=None)
         return False
-    states.start_step(step, job_id=job.id)
+    states.start_step(step, job_id=job.id, leave_of=job)
     return True

@@ -16,7 +16,7 @@ import datetime as dt
 import time
 
 from django.conf import settings
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from django.db.models import Exists, QuerySet
 from django.db.models.functions import Now
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
@@ -24,7 +24,9 @@ from procrastinate.jobs import Job
 
 from provisioner.engine import states
 from provisioner.engine.models import Step
+from provisioner.lib.clocks import boottime
 from provisioner.lib.databases import require_no_transaction
+from provisioner.lib.prepared import planned_cursor
 from provisioner.lib.refusals import StepCutShort
 
 LEAVE_SECONDS = 1.0
@@ -64,10 +66,6 @@ def leave_seconds() -> float:
     return min(LEAVE_SECONDS, stalled / 4)
 
 
-def _now() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 class JobLeave:
     """Permission for a job to act, such as a sweep, as long as its worker holds it.
 
@@ -93,18 +91,18 @@ class JobLeave:
         """
         require_no_transaction()
         for _ in range(ASKED_AT_MOST):
-            if _now() < self._until:
+            if boottime() < self._until:
                 return
             self._until = self._given_at() + leave_seconds()
-            if _now() < self._until:
+            if boottime() < self._until:
                 return
         raise AnswersLate
 
     def _given_at(self) -> float:
         """Return when the question was asked whose answer is permission."""
-        gives_up_at = _now() + settings.WORKER_STALLED_SECONDS
+        gives_up_at = boottime() + settings.WORKER_STALLED_SECONDS
         while True:
-            asked_at = _now()
+            asked_at = boottime()
             is_heard = self._is_heard()
             if is_heard is None:
                 raise StepCutShort
@@ -134,9 +132,11 @@ class AttemptLeave(JobLeave):
     def __init__(self, step: Step, *, job: Job) -> None:
         super().__init__(job)
         self._step_id, self._attempt = step.pk, step.attempt
+        if step.leave_asked_at is not None:
+            self._until = step.leave_asked_at + leave_seconds()
 
     def _is_heard(self) -> bool | None:
-        with connection.cursor() as cursor:
+        with planned_cursor() as cursor:
             cursor.execute(
                 _IS_UNDER_WAY,
                 (

@@ -55,16 +55,20 @@ DOES_NOT_ANSWER = (
 
 # The worker's own statements: Procrastinate has none for these.
 FETCH_OF_KIND = """
-    SELECT id, status, task_name, priority, lock, queueing_lock, args, scheduled_at,
-           queue_name, attempts, worker_id
-    FROM procrastinate_fetch_job_v2(
-        (SELECT coalesce(array_agg(DISTINCT queue_name), ARRAY[]::varchar[])
-         FROM procrastinate_jobs
-         WHERE status = 'todo' AND coalesce(
-             (SELECT own FROM unnest(%(all_own)s::text[]) AS own
-              WHERE starts_with(queue_name, own)), '') = %(own)s),
-        %(worker_id)s)
+    WITH of_kind AS MATERIALIZED (
+        SELECT coalesce(array_agg(DISTINCT queue_name), ARRAY[]::varchar[]) AS names
+        FROM procrastinate_jobs
+        WHERE status = 'todo' AND coalesce(
+            (SELECT own FROM unnest(%(all_own)s::text[]) AS own
+             WHERE starts_with(queue_name, own)), '') = %(own)s
+    )
+    SELECT names, id, status, task_name, priority, lock, queueing_lock, args,
+           scheduled_at, queue_name, attempts, worker_id
+    FROM of_kind, procrastinate_fetch_job_v2(names, %(worker_id)s)
 """
+# How long the queues that have jobs are known: to find them, all jobs that wait are
+# read. A new one waits so long at most, and only while the others have jobs.
+QUEUES_KNOWN_SECONDS = 1.0
 # The call comes back to whoever sent it, over the connection that calls come by.
 BEAT = """
     WITH beat AS (
@@ -195,6 +199,8 @@ class LastingJobManager(JobManager):
         self._is_stopping = is_stopping
         self._knows = knows
         self._calls = 0
+        self._of_kind: list[str] = []
+        self._of_kind_until = 0.0
         self._held: set[int] = set()
         self._may_hold_unknown = False
         self._heard_at = time.monotonic()
@@ -257,12 +263,19 @@ class LastingJobManager(JobManager):
     async def _fetch(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         if queues is not None:
             return await super().fetch_job(list(queues), worker_id)
+        now = time.monotonic()
+        if self._of_kind and now < self._of_kind_until:
+            job = await super().fetch_job(self._of_kind, worker_id)
+            if job is not None:
+                return job
         row = await self.connector.execute_query_one_async(
             query=FETCH_OF_KIND,
             worker_id=worker_id,
             own=self.pool.own,
             all_own=list(OWN_SLOTS),
         )
+        self._of_kind = row.pop("names")
+        self._of_kind_until = now + QUEUES_KNOWN_SECONDS
         return None if row["id"] is None else Job.from_row(row)
 
     async def _leave_to_others(self, job: Job) -> None:

@@ -113,7 +113,7 @@ def _servers(pk: int) -> Any:
     return servers.select_related("load", "slot_budget").filter(pk=pk).order_by()
 
 
-_SERVERS: Prepared[Any] = Prepared(_servers)
+_SERVERS: Prepared[Any] = Prepared(_servers, keeps_plan=True)
 
 
 def server_with_load(server_id: int) -> Server:

@@ -25,7 +25,7 @@ from typing import Any
 
 import structlog
 from django.apps import apps
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Case, Count, Q, QuerySet, Value, When
 
 from provisioner.engine import loads
@@ -33,7 +33,7 @@ from provisioner.engine.models import LockWait, Operation, PerforceUse, SlotBudg
 from provisioner.engine.subjects import Server
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.lib import clocks
-from provisioner.lib.prepared import Prepared
+from provisioner.lib.prepared import Prepared, planned_cursor
 from provisioner.lib.shares import grown, halved
 
 log = structlog.get_logger(__name__)
@@ -172,7 +172,7 @@ _IS_PAUSED = """
 
 def is_paused(server_id: int) -> bool:
     """Return whether the server is paused. `clocks.one_moment` may begin with that."""
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(_IS_PAUSED, [server_id])
         paused, now = cursor.fetchone()
     clocks.noted(now)
@@ -291,7 +291,7 @@ _COUNTED = (
     .annotate(waiting=Count("pk", filter=WAITS))
 )
 _COUNTED_AT_ONE: Prepared[tuple[str, int, int]] = Prepared(
-    lambda server_id: _COUNTED.filter(perforce_server=server_id)
+    lambda server_id: _COUNTED.filter(perforce_server=server_id), keeps_plan=True
 )
 
 
@@ -329,7 +329,7 @@ def _servers() -> QuerySet[Any]:
 def _lock(server_id: int) -> None:
     """Lock a server's row. What is read afterwards is as others left it."""
     table = apps.get_model("sites", "PerforceServer")._meta.db_table
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(
             f"SELECT 1 FROM {table} WHERE id = %s FOR NO KEY UPDATE",  # noqa: S608
             [server_id],

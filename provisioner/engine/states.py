@@ -14,13 +14,16 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 import structlog
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import TextChoices
+from procrastinate.jobs import Job
 
 from provisioner.audit_log.actions import record_event as record_event
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
 from provisioner.lib import clocks
+from provisioner.lib.prepared import planned_cursor
 from provisioner.lib.refusals import StateChanged, StepCutShort
 
 log = structlog.get_logger(__name__)
@@ -110,11 +113,23 @@ def lock_operation(operation: Operation) -> Operation:
 
     Within `clocks.one_moment`, the moment begins when it is locked.
     """
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(_LOCK_OPERATION, [operation.pk])
         operation.state, now = cursor.fetchone()
     clocks.noted(now)
     return operation
+
+
+# What fencing.py asks: whether the job is with its worker, and that one is heard.
+_HAS_LEAVE = """
+    EXISTS (SELECT 1 FROM procrastinate_jobs AS job
+        JOIN procrastinate_workers AS worker ON worker.id = job.worker_id
+        JOIN engine_operation AS operation ON operation.id = engine_step.operation_id
+        WHERE job.id = %s AND job.worker_id = %s AND job.status = 'doing'
+            AND worker.last_heartbeat
+                >= statement_timestamp() - %s * interval '1 second'
+            AND operation.state <> ALL(%s))
+"""
 
 
 def _mine(step: Step) -> list[Any]:
@@ -130,7 +145,7 @@ def holding(step: Step) -> Iterator[None]:
     Raises: StepCutShort if this attempt is not the current one.
     """
     with transaction.atomic():
-        with connection.cursor() as cursor:
+        with planned_cursor() as cursor:
             cursor.execute(_HOLD, _mine(step))
             if cursor.fetchone() is None:
                 raise StepCutShort
@@ -146,20 +161,32 @@ def note_findings(step: Step, findings: dict[str, Any]) -> None:
         Operation.objects.filter(pk=step.operation_id).update(findings=findings)
 
 
-def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
-    """Move a step, unless another attempt has begun."""
+def _move_step(
+    step: Step, to: Step.State, *, leave_of: Job | None = None, **fields: Any
+) -> bool:
+    """Move a step, unless another attempt has begun.
+
+    Return whether a job, if one is given, may act.
+    """
+    asks: list[Any] = []
+    if leave_of is not None:
+        within = settings.WORKER_STALLED_SECONDS
+        asks = [leave_of.id, leave_of.worker_id, within, list(ENDED_EARLY)]
     columns: dict[str, Any] = {"state": to, **fields}
     where: list[Any] = [step.pk, step.attempt, sources_of(STEP_TRANSITIONS, to=to)]
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(
             f"UPDATE engine_step SET {' = %s, '.join(columns)} = %s "  # noqa: S608
-            "WHERE id = %s AND attempt = %s AND state = ANY(%s)",
-            [*(_stored(name, value) for name, value in columns.items()), *where],
+            "WHERE id = %s AND attempt = %s AND state = ANY(%s) "
+            f"RETURNING {_HAS_LEAVE if asks else 'FALSE'}",
+            [*(_stored(name, value) for name, value in columns.items()), *where, *asks],
         )
-        if not cursor.rowcount:
+        row = cursor.fetchone()
+        if row is None:
             raise StateChanged
     for field, value in columns.items():
         setattr(step, field, value)
+    return bool(row[0])
 
 
 def _stored(name: str, value: Any) -> Any:
@@ -178,18 +205,22 @@ def queue_step(step: Step, *, job_id: int | None) -> None:
     _move_step(step, S.QUEUED, job_id=job_id, queued_at=queued_at, ended_at=None)
 
 
-def start_step(step: Step, *, job_id: int | None = None) -> None:
+def start_step(
+    step: Step, *, job_id: int | None = None, leave_of: Job | None = None
+) -> None:
     """Begin an attempt; with `job_id`, in a job that was not queued for this step.
 
-    Such a step did not wait, unless it was queued for a slot before.
+    Such a step did not wait, unless it was queued for a slot before. With `leave_of`
+    the step notes whether that job may act, so that its first act need not ask again.
     """
-    now = clocks.database_now()
+    now, asked_at = clocks.database_now(), clocks.boottime()
     taken_up: dict[str, Any] = {}
     if job_id is not None:
         taken_up = {"job_id": job_id, "queued_at": step.queued_at or now}
-    _move_step(
+    has_leave = _move_step(
         step,
         S.RUNNING,
+        leave_of=leave_of,
         **taken_up,
         attempt=step.attempt + 1,
         started_at=now,
@@ -200,6 +231,7 @@ def start_step(step: Step, *, job_id: int | None = None) -> None:
         error_code="",
         error_message="",
     )
+    step.leave_asked_at = asked_at if has_leave else None
 
 
 def finish_step(step: Step, *, result: StepResult | None) -> None:
@@ -257,7 +289,7 @@ def record_progress(step: Step, progress: dict[str, Any]) -> None:
 
     Raises: StepCutShort if this attempt is no longer current.
     """
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(_RECORD_PROGRESS, [_stored("progress", progress), *_mine(step)])
         if not cursor.rowcount:
             raise StepCutShort
@@ -269,7 +301,7 @@ def remember_ontap_job(step: Step, ontap_job_uuid: str) -> None:
 
     Raises: StepCutShort if another attempt has begun.
     """
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(
             "UPDATE engine_step SET ontap_job_uuid = %s WHERE id = %s AND attempt = %s",
             [ontap_job_uuid, step.pk, step.attempt],

@@ -45,6 +45,7 @@ class StepRun:
         self.step = step
         self.operation: Operation = step.operation
         self.site: Any = step.operation.site
+        step.when_done = ()
         self._began_at = time.monotonic()
         self._progress_shown_at = 0.0
         self._phase_shown = ""
@@ -186,6 +187,14 @@ class StepRun:
         Raises: StepCutShort if one has started.
         """
         return states.holding(self.step)
+
+    def when_done(self, write: Callable[[], object]) -> None:
+        """Write rows in the transaction that ends this attempt as done.
+
+        For what only later steps and pages read. `write` may be called again if the
+        database was away.
+        """
+        self.step.when_done += (write,)
 
     def command_ended(self, use: LockUse | None) -> None:
         """Record what a command at the server waited for, if that is known.

@@ -97,7 +97,8 @@ def load_row(operation: Operation) -> None:
     subject = operation.subject
     kind = _kinds[subject.kind]
     row = _ROWS.setdefault(
-        kind.field, Prepared(lambda pk: kind.rows().filter(subject=pk).order_by())
+        kind.field,
+        Prepared(lambda pk: kind.rows().filter(subject=pk).order_by(), keeps_plan=True),
     ).first(subject.pk)
     if row is None:
         raise Subject.DoesNotExist(f"The {kind.field} of subject {subject.pk} is gone.")

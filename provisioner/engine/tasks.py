@@ -116,11 +116,22 @@ _AT_JOB = Prepared(
         _with_operation()
         .filter(job_id=job_id, state__in=states.IN_FLIGHT)
         .order_by("operation", "position")[:1]
-    )
+    ),
+    keeps_plan=True,
 )
-_AT_FIRST = Prepared(lambda step_id: _with_operation().filter(pk=step_id).order_by())
+_AT_FIRST = Prepared(
+    lambda step_id: _with_operation().filter(pk=step_id).order_by(), keeps_plan=True
+)
 _OF_OPERATION = Prepared(
-    lambda pk: Step.objects.filter(operation=pk).order_by("position")
+    lambda pk: Step.objects.filter(operation=pk).order_by("position"), keeps_plan=True
+)
+_STATES: Prepared[tuple[int, str, int]] = Prepared(
+    lambda pk: (
+        Step.objects.filter(operation=pk)
+        .order_by("position")
+        .values_list("pk", "state", "attempt")
+    ),
+    keeps_plan=True,
 )
 
 
@@ -174,13 +185,13 @@ def _is_of(job: Job, step: Step, operation: Operation) -> bool:
 def _start(job: Job, step: Step) -> bool:
     """Begin an attempt; if the step may not start yet, queue it for a slot."""
     if not step.perforce_use:
-        states.start_step(step)
+        states.start_step(step, leave_of=job)
         return True
     if step.job_id != job.id:
         return False  # It waits for a slot, or has it with another job.
     with transaction.atomic(), clocks.one_moment():
         if slots.may_start(step):
-            states.start_step(step)
+            states.start_step(step, leave_of=job)
             return True
         states.queue_step(step, job_id=None)
     return False
@@ -282,6 +293,8 @@ def _settle_success(
             states.finish_step(step, result=result)
         except StateChanged:
             return None
+        for write in step.when_done:
+            write()
         following = None
         if operation.state == Operation.State.RUNNING:
             following = advance(operation, context=context)
@@ -331,6 +344,20 @@ def end_badly(
     workflow.workflow_of(operation).on_failure(operation, failure)
 
 
+def _steps_of(operation: Operation) -> list[Step]:
+    """Return the steps of a locked operation as they are.
+
+    Those that this job loaded before are taken if no other job has moved one since.
+    """
+    kept: dict[str, Any] = getattr(operation, "_prefetched_objects_cache", {})
+    if "steps" in kept:
+        steps = list(kept["steps"])
+        known = [(step.pk, str(step.state), step.attempt) for step in steps]
+        if known == _STATES.rows(operation.pk):
+            return steps
+    return _OF_OPERATION.rows(operation.pk)
+
+
 def _keep_steps(operation: Operation, steps: list[Step]) -> None:
     """Let the next step find the results of those before it without a query."""
     loaded: Any = operation.steps.all()
@@ -346,7 +373,7 @@ def advance(operation: Operation, *, context: JobContext | None = None) -> Step 
     of queued: no other worker would be faster. Where a step is of another release, that
     decides what comes next.
     """
-    steps = _OF_OPERATION.rows(operation.pk)
+    steps = _steps_of(operation)
     if not workflow.knows(operation, steps):
         log.warning("operation_left_to_others", operation_id=operation.pk)
         leave_operation_to_others(operation)

@@ -58,6 +58,11 @@ def one_moment() -> Iterator[None]:
         _moment.reset(token)
 
 
+def boottime() -> float:
+    """Return a clock that also runs while the process or its machine is stopped."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def seconds_ahead_here() -> float:
     """Ask the database how far the clock of this process is ahead."""
     asked_at = time.time()

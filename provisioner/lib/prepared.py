@@ -1,4 +1,4 @@
-"""Queries that are put together once."""
+"""Queries that are put together once, and those that PostgreSQL plans once."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
+from django.db.backends.postgresql import base
+from django.db.backends.utils import CursorWrapper
 from django.db.models import BooleanField, F, Func, QuerySet
 from django.db.models.expressions import RawSQL
 
 Row = TypeVar("Row")
+ServerBindingCursor: Any = vars(base)["ServerBindingCursor"]  # the stubs lack it
 
 
 class Prepared(Generic[Row]):
@@ -20,13 +23,21 @@ class Prepared(Generic[Row]):
     takes to answer (benchmarks/queued_requests.py, benchmarks/own_parts.py). `build`
     gets a placeholder for each value, and uses it as a value of a condition: an id, not
     a row. It is called before the first answer, so models may be imported later.
+
+    With `keeps_plan` PostgreSQL plans it once for each connection, for whatever values:
+    for what finds its rows by a key, and is asked all the time.
     """
 
     def __init__(
-        self, build: Callable[..., QuerySet[Any, Row]], *, values: int = 1
+        self,
+        build: Callable[..., QuerySet[Any, Row]],
+        *,
+        values: int = 1,
+        keeps_plan: bool = False,
     ) -> None:
         self._build = build
         self._values = values
+        self._connection: Any = _PLANNING_ONCE if keeps_plan else connection
         self._known: tuple[QuerySet[Any, Row], Any, str, tuple[Any, ...]] | None = None
 
     def rows(self, *values: object) -> list[Row]:
@@ -39,7 +50,7 @@ class Prepared(Generic[Row]):
         )
         # Shared by threads, so each answer has a compiler of its own.
         compiler = copy.copy(compiler)
-        compiler.connection = connection
+        compiler.connection = self._connection
         compiler.as_sql = lambda *_, **__: (sql, asked)
         answer: Any = queryset.all()
         answer.query.get_compiler = lambda *_, **__: compiler
@@ -56,6 +67,35 @@ class Prepared(Generic[Row]):
         sql, params = compiler.as_sql()
         self._known = (queryset, compiler, sql, tuple(params))
         return self._known
+
+
+def planned_cursor() -> CursorWrapper:
+    """Return a cursor for statements that a worker asks all the time, by a key.
+
+    From their sixth time on a connection PostgreSQL need not read them again, and soon
+    not plan them either (PREPARE, plan_cache_mode). Django's own cursor writes values
+    into the statement, so that each is a new one.
+    """
+    here: Any = connection
+    here.close_if_health_check_failed()
+    here.ensure_connection()
+    with here.wrap_database_errors:
+        cursor = ServerBindingCursor(here.connection)
+    wrapped: CursorWrapper = here._prepare_cursor(cursor)
+    return wrapped
+
+
+class _PlanningOnce:
+    """The connection of this thread, with planned cursors."""
+
+    def cursor(self) -> CursorWrapper:
+        return planned_cursor()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(connection, name)
+
+
+_PLANNING_ONCE = _PlanningOnce()
 
 
 class _Place:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from django.db import connection
 from django.dispatch import receiver
 
 from provisioner.engine.events import attempt_ended
 from provisioner.engine.models import Step
 from provisioner.gateways.perforce.meter import Usages
 from provisioner.lib import clocks
+from provisioner.lib.prepared import planned_cursor
 from provisioner.routing.models import Routed
 
 # One statement: each attempt at a step adds to the same few rows of the day. Where
@@ -40,7 +40,7 @@ def add_traffic(*, step: Step, usages: Usages, **_: Any) -> None:
         "purpose": row.used_for,
         "account": row.owner_id,
     }
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         # In the same order everywhere: others add to the same rows.
         for port in sorted(usages):
             cursor.execute(_ADD, {**on_behalf, "port": port, **asdict(usages[port])})

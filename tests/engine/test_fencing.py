@@ -19,6 +19,7 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import OperationalError, connection, transaction
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
@@ -338,6 +339,26 @@ def test_a_job_that_another_worker_was_given_acts_no_more(
 
     with pytest.raises(StepCutShort):
         async_to_sync(in_its_name)(acts, context, None)
+
+
+@pytest.mark.parametrize("lost", ["", "worker", "job", "operation"])
+def test_an_attempt_learns_at_its_start_whether_it_may_act(
+    lost: str, step: Step, job: Job
+) -> None:
+    if lost == "worker":
+        heard(job.worker_id, seconds_ago=3600)
+    elif lost == "job":
+        give(job.id, to=None)
+    elif lost == "operation":
+        engine_states.cancel_operation(step.operation, message="Enough.")
+
+    engine_states.start_step(step, leave_of=job)
+
+    assert (step.leave_asked_at is None) == bool(lost)
+    if not lost:
+        with CaptureQueriesContext(connection) as asked:
+            AttemptLeave(step, job=job)()
+        assert not asked.captured_queries
 
 
 def test_an_attempt_that_was_followed_writes_nothing_of_its_step(step: Step) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from procrastinate import JobContext
@@ -231,6 +232,29 @@ def test_a_step_whose_database_went_away_is_tried_again(
         step.name: 2 for step in steps
     }
     assert not Event.objects.filter(kind="workspace_failed").exists()
+
+
+def test_what_an_attempt_writes_when_done_is_written_with_its_end_or_not_at_all(
+    owner: User,
+    published_template: Template,
+    run_jobs: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    perform = workflow.perform
+
+    def perform_until_taken_over(step: Step) -> StepResult | None:
+        result = perform(step)
+        if step.name == "export":
+            Step.objects.filter(pk=step.pk).update(attempt=F("attempt") + 1)
+        return result
+
+    monkeypatch.setattr(workflow, "perform", perform_until_taken_over)
+    workspace = workspace_create(by=owner, template=published_template)
+    run_jobs()
+
+    workspace.refresh_from_db()
+    assert workspace.volume_uuid, "its step was done"
+    assert workspace.root_mode == "", "its step was not"
 
 
 # --- jobs that come twice, late, or never

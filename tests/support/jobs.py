@@ -121,11 +121,13 @@ def perform_again(step: Step) -> StepResult | None:
 
 @contextlib.contextmanager
 def under_way_again(step: Step) -> Iterator[None]:
-    """Mark a finished step as running for a while."""
+    """Mark a finished step as running for a while, and write what it then wants."""
     row = Step.objects.filter(pk=step.pk)
     row.update(state=Step.State.RUNNING)
     try:
         yield
+        for write in step.when_done:
+            write()
     finally:
         row.update(state=step.state)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -217,6 +218,11 @@ class Step(models.Model):
     )
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)
+
+    # When it was asked whether this attempt may act, if it may: see states.start_step.
+    leave_asked_at: float | None = None
+    # What this attempt writes in the transaction that ends it: see StepRun.when_done.
+    when_done: tuple[Callable[[], object], ...] = ()
 
     objects = StepQuerySet.as_manager()
 

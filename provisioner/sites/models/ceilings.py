@@ -7,6 +7,7 @@ import re
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
+from provisioner.lib.prepared import Prepared
 from provisioner.sites.models.sites import Site
 
 MOST_IOPS, MOST_MBPS = 10_000_000, 1_000_000
@@ -80,5 +81,14 @@ def policy_name(site: Site, purpose: str, *, is_shared: bool) -> str:
 
 def qos_policy_for(site: Site, purpose: str) -> str:
     """Return the QoS policy for new volumes of a purpose, "" for none."""
-    kept = Ceiling.objects.filter(site=site, purpose=purpose).order_by()
+    kept = _KEPT.rows(site.pk, purpose)
     return next((row.kept_as for row in kept if row.has_limits), "")
+
+
+_KEPT = Prepared(
+    lambda site_id, purpose: Ceiling.objects.filter(
+        site=site_id, purpose=purpose
+    ).order_by(),
+    values=2,
+    keeps_plan=True,
+)

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from provisioner.catalog.pins import goes_in_batches
 from provisioner.catalog.steps.volumes import (
@@ -25,6 +26,7 @@ from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.hosts.trees.run import WalkReport
 from provisioner.gateways.ontap.types import CloneSpec, Volume, is_same_size
 from provisioner.gateways.perforce.errors import ClientTypeMissing
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
@@ -62,6 +64,8 @@ def ensure_clone(run: WorkspaceRun) -> Clone:
     One that has become independent of its snapshot is not made again.
     """
     snapshot = run.workspace.snapshot
+    if snapshot.template_id == run.workspace.template_id:
+        snapshot.template = run.workspace.template  # it is at hand
     return clone_of(
         run,
         parent_volume=parent_volume(snapshot, run.site),
@@ -81,11 +85,13 @@ def clone_of(run: WorkspaceRun, *, parent_volume: str, parent_snapshot: str) -> 
         volume = _clone(run, parent_volume, parent_snapshot)
     require_online(volume)
     volume = _ensure_headroom(run, volume)
-    with run.writing():
-        Workspace.objects.filter(pk=workspace.pk).update(
-            volume_uuid=volume.uuid, volume_size_bytes=volume.size_bytes
-        )
+    _write_when_done(run, volume_uuid=volume.uuid, volume_size_bytes=volume.size_bytes)
     return Clone(volume.uuid)
+
+
+def _write_when_done(run: WorkspaceRun, **fields: Any) -> None:
+    row = Workspace.objects.filter(pk=run.workspace.pk)
+    run.when_done(lambda: row.update(**fields))
 
 
 def _ensure_headroom(run: WorkspaceRun, volume: Volume) -> Volume:
@@ -161,8 +167,7 @@ def ensure_exported(run: WorkspaceRun) -> None:
         export_policy=ensure_export_policy(run),
         root_mode=mode if workspace.root_mode != mode else None,
     )
-    with run.writing():
-        Workspace.objects.filter(pk=workspace.pk).update(root_mode=mode)
+    _write_when_done(run, root_mode=mode)
 
 
 def ensure_mounted(run: WorkspaceRun) -> None:
@@ -279,9 +284,7 @@ def _is_owned_says_ontap(run: WorkspaceRun) -> bool:
 
 
 def _note_ownership(run: WorkspaceRun, *, by: str, sentence: str) -> None:
-    known = {"by": by, "sentence": sentence}
-    with run.writing():
-        Workspace.objects.filter(pk=run.workspace.pk).update(ownership=known)
+    _write_when_done(run, ownership={"by": by, "sentence": sentence})
 
 
 def client_spec_of(workspace: Workspace) -> ClientSpec:
@@ -312,20 +315,23 @@ def client_spec_of(workspace: Workspace) -> ClientSpec:
 def ensure_client(run: WorkspaceRun) -> None:
     """Ensure the workspace's client on the Perforce server."""
     workspace = run.workspace
-    found = run.perforce.clients.find(workspace.client_name)
-    if found is not None and not is_own(found, workspace):
-        take_another_name(run)
-        found = None
-    if found is not None:
-        require_bound(run.server, found)
-    wanted = client_spec_of(workspace)
-    if found is None or not _same_client(found, wanted):
-        _save_client(run, wanted)
+    with run.perforce.at_once() as perforce:
+        found = perforce.clients.find(workspace.client_name)
+        if found is not None and not is_own(found, workspace):
+            take_another_name(run)
+            found = None
+        if found is not None:
+            require_bound(run.server, found)
+        wanted = client_spec_of(workspace)
+        if found is None or not _same_client(found, wanted):
+            _save_client(run, perforce, wanted)
 
 
-def _save_client(run: WorkspaceRun, wanted: ClientSpec) -> None:
+def _save_client(
+    run: WorkspaceRun, perforce: PerforceGateway, wanted: ClientSpec
+) -> None:
     try:
-        run.perforce.clients.save(wanted)
+        perforce.clients.save(wanted)
     except ClientTypeMissing as error:
         refusal = not_supported(run.workspace.purpose, server=run.server)
         raise StepRefused(refusal.sentence, code=refusal.code) from error
