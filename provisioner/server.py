@@ -26,14 +26,19 @@ def main() -> None:
     except ImproperlyConfigured as error:
         stop(f"Bad configuration: {error}", code=BADLY_CONFIGURED)
     except OperationalError as error:
-        if not is_refused_connection(error):
+        if not is_about_the_connection(error):
             raise
         stop(f"The database cannot be used: {in_one_line(error)}", code=AWAY)
 
 
-def is_refused_connection(error: OperationalError) -> bool:
-    """Return whether there never was a connection, as where a password is wrong."""
-    return getattr(error.__cause__, "pgconn", None) is not None
+def is_about_the_connection(error: OperationalError) -> bool:
+    """Return whether there was no connection, or none any more.
+
+    Whatever the server itself says about a statement has an SQLSTATE.
+    """
+    return getattr(error.__cause__, "sqlstate", None) is None or (
+        getattr(error.__cause__, "pgconn", None) is not None
+    )
 
 
 def in_one_line(error: Exception) -> str:

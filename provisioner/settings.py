@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 import secrets
-import shlex
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -34,10 +33,11 @@ IS_CHECKOUT = (BASE_DIR / "manage.py").exists()
 # Templates, static files and documents: in a wheel they lie inside the package.
 FILES_DIR = BASE_DIR if IS_CHECKOUT else Path(__file__).with_name("files")
 _var_dir = str(BASE_DIR / "var") if IS_CHECKOUT else "/var/lib/cloneyard"
-VAR_DIR = Path(env.str("VAR_DIR", default=_var_dir)).resolve()
+VAR_DIR = Path(env.text("VAR_DIR", default=_var_dir)).resolve()
 
 DEBUG = env.bool("DEBUG", default=False)
 SHORTEST_SECRET_KEY = 32
+CENTURY = 36_500  # days: a date that is later than that may have no year
 
 
 def _secret(name: str, default: str = "") -> str:
@@ -67,8 +67,10 @@ if len(SECRET_KEY) < SHORTEST_SECRET_KEY:
         f"SECRET_KEY has {len(SECRET_KEY)} characters and needs "
         f"{SHORTEST_SECRET_KEY}: `openssl rand -base64 48` makes one."
     )
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+ALLOWED_HOSTS = env.hosts(
+    "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"], patterns=True
+)
+CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
 BEHIND_TLS_PROXY = env.bool("BEHIND_TLS_PROXY", default=False)
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS_PROXY else None
@@ -214,7 +216,7 @@ if DATABASE_URL:
     except BadDatabaseUrl as error:
         raise ImproperlyConfigured(str(error)) from error
     _options |= _named["OPTIONS"]
-if _pool_size := env.int("DATABASE_POOL", default=0):
+if _pool_size := env.int("DATABASE_POOL", default=0, most=1000):
     # Opened ahead: in a rush each thread would wait for a connection of its own.
     _connection["CONN_MAX_AGE"] = 0
     _options["pool"] = {
@@ -232,7 +234,7 @@ else:
         "default": {
             "ENGINE": "provisioner.embedded_postgres",
             "DATA_DIR": VAR_DIR / "postgres",
-            "NAME": env.str("DATABASE_NAME", default="postgres"),
+            "NAME": env.text("DATABASE_NAME", default="postgres"),
             "OPTIONS": _options,
             **_connection,
         }
@@ -257,22 +259,25 @@ LOGIN_REDIRECT_URL = "workspace-list"
 LOGOUT_REDIRECT_URL = "login"
 
 # --- single sign-on by OpenID Connect; the names with RP are mozilla-django-oidc's
-OIDC_ISSUER = env.str("OIDC_ISSUER", default="")
+OIDC_ISSUER = env.address(
+    "OIDC_ISSUER", default="", such_as="https://login.example.com/realms/main"
+)
 OIDC_NAME = env.str("OIDC_NAME", default="") or urlsplit(OIDC_ISSUER).hostname or ""
 OIDC_RP_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="")
 OIDC_RP_CLIENT_SECRET = _secret("OIDC_CLIENT_SECRET")
-OIDC_RP_SCOPES = env.str("OIDC_SCOPES", default="openid profile email")
+OIDC_RP_SCOPES = env.text("OIDC_SCOPES", default="openid profile email")
 OIDC_RP_SIGN_ALGO = "RS256"
 OIDC_USE_PKCE = True
 OIDC_TIMEOUT = 5
 OIDC_AUTHENTICATION_CALLBACK_URL = "single-sign-on-callback"
-OIDC_USERNAME_CLAIM = env.str("OIDC_USERNAME_CLAIM", default="preferred_username")
-OIDC_USERNAME_DOMAIN = env.str("OIDC_USERNAME_DOMAIN", default="")
-OIDC_GROUPS_CLAIM = env.str("OIDC_GROUPS_CLAIM", default="groups")
+OIDC_USERNAME_CLAIM = env.text("OIDC_USERNAME_CLAIM", default="preferred_username")
+_domain = env.text("OIDC_USERNAME_DOMAIN", default="")
+OIDC_USERNAME_DOMAIN = _domain.removeprefix("@")
+OIDC_GROUPS_CLAIM = env.text("OIDC_GROUPS_CLAIM", default="groups")
 OIDC_ADMINISTRATORS = env.list("OIDC_ADMINISTRATORS", default=[])
-OIDC_UID_CLAIM = env.str("OIDC_UID_CLAIM", default="uidNumber")
-OIDC_GID_CLAIM = env.str("OIDC_GID_CLAIM", default="gidNumber")
-OIDC_LOWEST_UID = env.int("OIDC_LOWEST_UID", default=1000)
+OIDC_UID_CLAIM = env.text("OIDC_UID_CLAIM", default="uidNumber")
+OIDC_GID_CLAIM = env.text("OIDC_GID_CLAIM", default="gidNumber")
+OIDC_LOWEST_UID = env.int("OIDC_LOWEST_UID", default=1000, least=1)
 OIDC_ADOPTS_ACCOUNTS = env.bool("OIDC_ADOPTS_ACCOUNTS", default=False)
 AUTHENTICATION_BACKENDS = ["provisioner.identities.backends.LocalPasswords"]
 if OIDC_ISSUER:
@@ -284,6 +289,11 @@ if OIDC_ISSUER:
         raise ImproperlyConfigured(
             "OIDC_ISSUER needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET."
         )
+    if "openid" not in OIDC_RP_SCOPES.split():
+        raise ImproperlyConfigured(
+            "OIDC_SCOPES has to be words with openid among them, separated by spaces, "
+            f"and is “{OIDC_RP_SCOPES}”."
+        )
     AUTHENTICATION_BACKENDS.append("provisioner.single_sign_on.backends.SingleSignOn")
 
 # --- sign-in by LDAP and Active Directory
@@ -293,7 +303,7 @@ _ldap = {
     "kind": env.str("LDAP_KIND", default="openldap"),
     "name": env.str("LDAP_NAME", default=""),
     "start_tls": env.bool("LDAP_START_TLS", default=True),
-    "ca_file": env.str("LDAP_CA_FILE", default=""),
+    "ca_file": env.certificates("LDAP_CA_FILE"),
     "bind_dn": env.str("LDAP_BIND_DN", default=""),
     "bind_password": _secret("LDAP_BIND_PASSWORD"),
     "direct_bind": env.str("LDAP_DIRECT_BIND", default=""),
@@ -312,7 +322,7 @@ _administrators: str = env.str("LDAP_ADMINISTRATORS", default="")
 LDAP_ADMINISTRATORS = [
     name.strip() for name in _administrators.split(";") if name.strip()
 ]
-LDAP_LOWEST_UID = env.int("LDAP_LOWEST_UID", default=1000)
+LDAP_LOWEST_UID = env.int("LDAP_LOWEST_UID", default=1000, least=1)
 LDAP_ADOPTS_ACCOUNTS = env.bool("LDAP_ADOPTS_ACCOUNTS", default=False)
 # How many accounts a nightly sync closes or takes a role from before it asks.
 LDAP_MOST_CLOSED = env.int("LDAP_MOST_CLOSED", default=10)
@@ -328,7 +338,7 @@ if _ldap["urls"]:
 
 P4_SIGN_IN_SERVER = env.str("P4_SIGN_IN_SERVER", default="")
 P4_SIGN_IN_ADMINISTRATORS = env.list("P4_SIGN_IN_ADMINISTRATORS", default=[])
-P4_SIGN_IN_LOWEST_UID = env.int("P4_SIGN_IN_LOWEST_UID", default=1000)
+P4_SIGN_IN_LOWEST_UID = env.int("P4_SIGN_IN_LOWEST_UID", default=1000, least=1)
 P4_SIGN_IN_ADOPTS_ACCOUNTS = env.bool("P4_SIGN_IN_ADOPTS_ACCOUNTS", default=False)
 if P4_SIGN_IN_SERVER:
     AUTHENTICATION_BACKENDS.append(
@@ -440,7 +450,7 @@ SPECTACULAR_SETTINGS = {
         "ErrorCode": "provisioner.api.errors.CODES",
     },
 }
-API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90, least=1)
+API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90, least=1, most=CENTURY)
 # How often each token may ask, for anything and for workspaces.
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", default=1200, least=1)
 API_WORKSPACES_PER_MINUTE = env.int("API_WORKSPACES_PER_MINUTE", default=120, least=1)
@@ -463,7 +473,7 @@ REST_KNOX = {
 # --- remote systems: secrets by site and by Perforce server, rows hold the rest
 
 # Where these secrets may be sent to; empty: wherever an administrator says.
-SECRET_HOSTS = [host.strip("[] ") for host in env.list("SECRET_HOSTS", default=[])]
+SECRET_HOSTS = [host.strip("[]") for host in env.hosts("SECRET_HOSTS")]
 if P4_SIGN_IN_SERVER and not SECRET_HOSTS:
     raise ImproperlyConfigured(
         "P4_SIGN_IN_SERVER needs SECRET_HOSTS with the host of that server: otherwise "
@@ -519,9 +529,9 @@ SITE_SECRET_SOURCE = site_secret_source
 # Tasks beside those in provisioner/engine/tasks.py.
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = "sweeps"
 # Builds and tests that a worker runs at a time; 0: none.
-WORKER_COMMANDS = env.int("WORKER_COMMANDS", default=4)
+WORKER_COMMANDS = env.int("WORKER_COMMANDS", default=4, most=10_000)
 # Commands of bisections that it runs beside those, for whoever asks; 0: none.
-WORKER_BISECTIONS = env.int("WORKER_BISECTIONS", default=2)
+WORKER_BISECTIONS = env.int("WORKER_BISECTIONS", default=2, most=10_000)
 # A file that is touched while calls for jobs are heard; "": none.
 WORKER_ALIVE_FILE = env.str("WORKER_ALIVE_FILE", default="")
 # How often a worker says that it lives, and after how long a silence its jobs are
@@ -529,7 +539,7 @@ WORKER_ALIVE_FILE = env.str("WORKER_ALIVE_FILE", default="")
 WORKER_HEARTBEAT_SECONDS = env.float(
     "WORKER_HEARTBEAT_SECONDS", default=2.0, least=0.05
 )
-WORKER_STALLED_SECONDS = env.float("WORKER_STALLED_SECONDS", default=10.0)
+WORKER_STALLED_SECONDS = env.float("WORKER_STALLED_SECONDS", default=10.0, most=86_400)
 if WORKER_STALLED_SECONDS <= WORKER_HEARTBEAT_SECONDS:
     raise ImproperlyConfigured(
         f"WORKER_STALLED_SECONDS ({WORKER_STALLED_SECONDS:g}) has to be more than "
@@ -542,7 +552,7 @@ DATABASES["default"]["OPTIONS"]["options"] = (
     f"-c idle_in_transaction_session_timeout={round(1000 * WORKER_STALLED_SECONDS)} "
     + _options.get("options", "")
 ).rstrip()
-WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16, least=1)
+WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16, least=1, most=10_000)
 # How long after a sweep first saw that a stay in the trash is over a later one empties
 # it.
 PURGE_CONFIRM_SECONDS = env.float("PURGE_CONFIRM_SECONDS", default=120.0)
@@ -553,15 +563,17 @@ STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
 READY_OBJECTIVE_SECONDS = env.float("READY_OBJECTIVE_SECONDS", default=60.0, least=1)
 
 # After how many days without a sign of life a workspace looks abandoned.
-ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28, least=1)
+ABANDONED_AFTER_DAYS = env.int(
+    "ABANDONED_AFTER_DAYS", default=28, least=1, most=CENTURY
+)
 
 # How many days each command of a Perforce server's log is kept; sums stay.
-SERVER_LOG_DAYS = env.int("SERVER_LOG_DAYS", default=30, least=1)
+SERVER_LOG_DAYS = env.int("SERVER_LOG_DAYS", default=30, least=1, most=CENTURY)
 # How many days the audit log is kept, and how many what is over: operations with their
 # steps and logs, notifications, findings, deleted snapshots, expired tokens, failed
 # jobs. 0: for ever.
-AUDIT_LOG_DAYS = env.int("AUDIT_LOG_DAYS", default=0)
-HISTORY_DAYS = env.int("HISTORY_DAYS", default=400)
+AUDIT_LOG_DAYS = env.int("AUDIT_LOG_DAYS", default=0, most=CENTURY)
+HISTORY_DAYS = env.int("HISTORY_DAYS", default=400, most=CENTURY)
 # How large a log may be that somebody uploads, as it is sent and uncompressed: a day
 # of a busy server, which takes some minutes to read, in one transaction.
 SERVER_LOG_UPLOAD_MB = env.int("SERVER_LOG_UPLOAD_MB", default=8192, least=1)
@@ -571,15 +583,15 @@ SERVER_LOG_UPLOAD_MB = env.int("SERVER_LOG_UPLOAD_MB", default=8192, least=1)
 # What each of them may take of a worker's host; 0 is as much as there is.
 HALF_OF_MEMORY_MB = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 21
 SANDBOX_MEMORY_MB = env.int("SANDBOX_MEMORY_MB", default=HALF_OF_MEMORY_MB)
-SANDBOX_CPUS = env.float("SANDBOX_CPUS", default=0.0)
-SANDBOX_PROCESSES = env.int("SANDBOX_PROCESSES", default=4096, least=1)
+SANDBOX_CPUS = env.float("SANDBOX_CPUS", default=0.0, most=10_000)
+SANDBOX_PROCESSES = env.int("SANDBOX_PROCESSES", default=4096, least=1, most=2**22)
 SANDBOX_TMP_MB = env.int("SANDBOX_TMP_MB", default=2048, least=1)
 # A directory of cgroup version 2 with memory, pids and cpu enabled for its children.
-SANDBOX_CGROUP = env.str("SANDBOX_CGROUP", default="")
+SANDBOX_CGROUP = env.path("SANDBOX_CGROUP")
 # What they see of a namespace, or of temporary directories, that is hidden otherwise.
-SANDBOX_VISIBLE = env.list("SANDBOX_VISIBLE", default=[])
+SANDBOX_VISIBLE = env.paths("SANDBOX_VISIBLE")
 # What mounts one volume on a host, called with -o OPTIONS HOST:/PATH DIRECTORY.
-MOUNT_COMMAND = shlex.split(env.str("MOUNT_COMMAND", default="") or "mount -t nfs")
+MOUNT_COMMAND = env.command("MOUNT_COMMAND", default="mount -t nfs")
 # How many bisections of one person may be running; more are refused.
 BISECTIONS_PER_PERSON = env.int("BISECTIONS_PER_PERSON", default=3, least=1)
 # How many steps with a command may be under way for one person; others wait.
@@ -594,7 +606,9 @@ STEP_LOG_MB = env.int("STEP_LOG_MB", default=256, least=1)
 # Such as smtp+tls://user:password@mail.example.com:587; without it, none are sent.
 globals().update(mail_of(_secret("EMAIL_URL", "dummymail://")))
 EMAIL_TIMEOUT = 30
-DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="cloneyard@localhost")
+DEFAULT_FROM_EMAIL = env.mail_sender(
+    "DEFAULT_FROM_EMAIL", default="cloneyard@localhost"
+)
 # Where people reach the pages: links in mails begin with it.
 PUBLIC_URL = env.address("PUBLIC_URL", default="http://127.0.0.1:8000")
 
@@ -603,10 +617,10 @@ PUBLIC_URL = env.address("PUBLIC_URL", default="http://127.0.0.1:8000")
 # Where messages may go besides the public Internet, such as 10.20.0.0/16, and then by
 # plain http:// too; and who signs the certificates there, besides those known anyway.
 WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS")
-WEBHOOK_CA_FILE = env.str("WEBHOOK_CA_FILE", default="")
+WEBHOOK_CA_FILE = env.certificates("WEBHOOK_CA_FILE")
 
 # Build logs, one file each: workers write them, pages read them, wherever they run.
-LOG_DIR = Path(env.str("LOG_DIR", default=str(VAR_DIR / "logs"))).resolve()
+LOG_DIR = env.directory("LOG_DIR", default=VAR_DIR / "logs")
 
 # --- logs
 
@@ -621,25 +635,16 @@ LOGGING_CONFIG = "provisioner.logging.configure"
 
 # --- traces of requests by OpenTelemetry, which has named these
 
-OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
+OTEL_EXPORTER_OTLP_ENDPOINT = env.address(
+    "OTEL_EXPORTER_OTLP_ENDPOINT", default="", such_as="http://collector:4318"
+)
 OTLP_HEADERS: dict[str, str] = {}
-OTEL_TRACES_SAMPLER_ARG = env.float("OTEL_TRACES_SAMPLER_ARG", default=1.0)
+OTEL_TRACES_SAMPLER_ARG = env.float("OTEL_TRACES_SAMPLER_ARG", default=1.0, most=1)
 _otlp_headers = _secret("OTEL_EXPORTER_OTLP_HEADERS")
 if OTEL_EXPORTER_OTLP_ENDPOINT:
-    if not urlsplit(OTEL_EXPORTER_OTLP_ENDPOINT).hostname or not (
-        OTEL_EXPORTER_OTLP_ENDPOINT.startswith(("http://", "https://"))
-    ):
-        raise ImproperlyConfigured(
-            "OTEL_EXPORTER_OTLP_ENDPOINT has to be an address such as "
-            "http://collector:4318."
-        )
-    if not 0 <= OTEL_TRACES_SAMPLER_ARG <= 1:
-        raise ImproperlyConfigured(
-            "OTEL_TRACES_SAMPLER_ARG has to be a part of all traces, from 0 to 1."
-        )
     for _header in filter(None, _otlp_headers.split(",")):
         _name, _equals, _value = _header.partition("=")
-        if not _equals or not _name.strip():
+        if not _equals or not _name.strip() or not _header.isprintable():
             raise ImproperlyConfigured(
                 "OTEL_EXPORTER_OTLP_HEADERS has to be a list such as "
                 "authorization=Bearer%20TOKEN,x-tenant=games."

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import builtins  # methods below have the names of types
 import re
+import shlex
+import ssl
 from collections.abc import Collection
+from email.utils import parseaddr
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-_TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
+_TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
+# What is counted here is far below; more would not fit where it is used.
+HIGHEST = 10**9
+_HOST = re.compile(
+    r"[A-Za-z0-9_][A-Za-z0-9_.-]*|\[?[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\]?"
+)
 
 
 class UnreadableFile(ImproperlyConfigured, OSError):
@@ -23,7 +32,8 @@ class UnreadableFile(ImproperlyConfigured, OSError):
 class Environment(environ.FileAwareEnv):  # type: ignore[misc]  # it has no types
     """The environment, and the files that it names.
 
-    Each method raises ImproperlyConfigured, with a sentence that names the variable.
+    An empty value is the default, as if the variable were not set. Each method raises
+    ImproperlyConfigured, with a sentence that names the variable.
     """
 
     def get_value(self, var: str, *args: Any, **kwargs: Any) -> Any:
@@ -38,7 +48,7 @@ class Environment(environ.FileAwareEnv):  # type: ignore[misc]  # it has no type
             ) from error
 
     def bool(self, var: str, default: builtins.bool) -> builtins.bool:
-        text = self._text(var, default=default).lower()
+        text = self.text(var, default=default).lower()
         if text not in _TRUE | _FALSE:
             raise ImproperlyConfigured(
                 f"{var} has to be true or false, but is “{text}”."
@@ -46,35 +56,39 @@ class Environment(environ.FileAwareEnv):  # type: ignore[misc]  # it has no type
         return text in _TRUE
 
     def int(
-        self, var: str, default: builtins.int, *, least: builtins.int = 0
+        self,
+        var: str,
+        default: builtins.int,
+        *,
+        least: builtins.int = 0,
+        most: builtins.int = HIGHEST,
     ) -> builtins.int:
-        """Return a whole number, not below `least`."""
-        text = self._text(var, default=default)
+        """Return a whole number, neither below `least` nor above `most`."""
+        text = self.text(var, default=default)
         if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
             raise ImproperlyConfigured(
                 f"{var} has to be a whole number, but is “{text}”."
             )
-        if builtins.int(text) < least:
-            raise ImproperlyConfigured(
-                f"{var} has to be at least {least}, and is {text}."
-            )
+        _check_bounds(var, text, least=least, most=most)
         return builtins.int(text)
 
     def float(
-        self, var: str, default: builtins.float, *, least: builtins.float = 0
+        self,
+        var: str,
+        default: builtins.float,
+        *,
+        least: builtins.float = 0,
+        most: builtins.float = HIGHEST,
     ) -> builtins.float:
-        """Return a number, not below `least`."""
-        text = self._text(var, default=default)
+        """Return a number, neither below `least` nor above `most`."""
+        text = self.text(var, default=default)
         if not re.fullmatch(r"[+-]?[0-9]{1,18}(\.[0-9]+)?", text):
             raise ImproperlyConfigured(f"{var} has to be a number, but is “{text}”.")
-        if builtins.float(text) < least:
-            raise ImproperlyConfigured(
-                f"{var} has to be at least {least:g}, and is {text}."
-            )
+        _check_bounds(var, text, least=least, most=most)
         return builtins.float(text)
 
     def choice(self, var: str, default: str, *, among: Collection[str]) -> str:
-        text = self._text(var, default=default)
+        text = self.text(var, default=default)
         if text not in among:
             raise ImproperlyConfigured(
                 f"{var} has to be one of {', '.join(among)}, and is “{text}”."
@@ -94,7 +108,7 @@ class Environment(environ.FileAwareEnv):  # type: ignore[misc]  # it has no type
         return texts
 
     def zone(self, var: str, default: str) -> str:
-        text = self._text(var, default=default)
+        text = self.text(var, default=default)
         try:
             ZoneInfo(text)
         except (ValueError, OSError, KeyError) as error:  # what it says of odd names
@@ -103,17 +117,137 @@ class Environment(environ.FileAwareEnv):  # type: ignore[misc]  # it has no type
             ) from error
         return text
 
-    def address(self, var: str, default: str) -> str:
-        """Return the address of pages, without a path that ends with a slash."""
-        text = self._text(var, default=default)
-        if urlsplit(text).scheme not in ("http", "https") or not urlsplit(text).netloc:
+    def address(
+        self, var: str, default: str, *, such_as: str = "https://cloneyard.example.com"
+    ) -> str:
+        """Return an address of http or https; "" only as the default."""
+        text = self.text(var, default=default)
+        if text and _web_address(text) is None:
             raise ImproperlyConfigured(
-                f"{var} has to be as https://cloneyard.example.com, and is “{text}”."
+                f"{var} has to be as {such_as}, and is “{text}”."
             )
         return text
 
-    def _text(self, var: str, *, default: object) -> str:
-        return str(self.str(var, default=str(default))).strip()
+    def hosts(
+        self,
+        var: str,
+        default: Collection[str] = (),
+        *,
+        patterns: builtins.bool = False,
+    ) -> builtins.list[str]:
+        """Return names and IP addresses of hosts; patterns are *, and .example.com."""
+        texts = [text.strip() for text in self.list(var, default=[])] or [*default]
+        for text in texts:
+            is_pattern = patterns and (text == "*" or _is_host(text.removeprefix(".")))
+            if not is_pattern and not _is_host(text):
+                raise ImproperlyConfigured(
+                    f"{var} has to be names of hosts such as cloneyard.example.com, "
+                    f"without https:// and without a port, and has “{text}”."
+                )
+        return texts
+
+    def origins(self, var: str) -> builtins.list[str]:
+        """Return origins: scheme, host and port, as browsers send them."""
+        texts = [text.strip() for text in self.list(var, default=[])]
+        for text in texts:
+            parts = _web_address(text)
+            if parts is None or text != f"{parts.scheme}://{parts.netloc}":
+                raise ImproperlyConfigured(
+                    f"{var} has to be origins such as https://cloneyard.example.com, "
+                    f"and has “{text}”."
+                )
+        return texts
+
+    def command(self, var: str, default: str) -> builtins.list[str]:
+        """Return the words of a command, as a shell would split them."""
+        text = self.text(var, default=default)
+        try:
+            return shlex.split(text)
+        except ValueError as error:
+            raise ImproperlyConfigured(
+                f"{var} has to be a command such as {default}: {error} in “{text}”."
+            ) from error
+
+    def path(self, var: str) -> str:
+        """Return an absolute path, "" for none."""
+        return _absolute(var, self.text(var, default=""))
+
+    def paths(self, var: str) -> builtins.list[str]:
+        """Return absolute paths."""
+        return [_absolute(var, text.strip()) for text in self.list(var, default=[])]
+
+    def directory(self, var: str, default: Path) -> Path:
+        """Return a directory, which need not be there yet."""
+        text = self.text(var, default="")
+        path = Path(text or default).resolve()
+        in_the_way = [each for each in (path, *path.parents) if each.is_file()]
+        if text and in_the_way:
+            raise ImproperlyConfigured(
+                f"{var} has to be a directory, but {in_the_way[0]} is a file."
+            )
+        return path
+
+    def certificates(self, var: str) -> str:
+        """Return the path of a file with CA certificates, "" for none."""
+        text = self.text(var, default="")
+        try:
+            if text:
+                ssl.create_default_context(cafile=text)
+        except OSError as error:
+            is_no_pem = isinstance(error, ssl.SSLError)
+            why = "it has none" if is_no_pem else error.strerror
+            raise ImproperlyConfigured(
+                f"{var} has to be a file of CA certificates (PEM), and is “{text}”: "
+                f"{why}."
+            ) from error
+        return text
+
+    def mail_sender(self, var: str, default: str) -> str:
+        """Return a mail address, which may have a name before it."""
+        text = self.text(var, default=default)
+        local, at, domain = parseaddr(text)[1].partition("@")
+        if not (local and at and domain) or "@" in domain or not text.isprintable():
+            raise ImproperlyConfigured(
+                f"{var} has to be a mail address such as cloneyard@example.com, but is "
+                f"“{text}”."
+            )
+        return text
+
+    def text(self, var: str, *, default: object) -> str:
+        return str(self.str(var, default="")).strip() or str(default)
+
+
+def _check_bounds(var: str, text: str, *, least: float, most: float) -> None:
+    if float(text) < least:
+        raise ImproperlyConfigured(
+            f"{var} has to be at least {least:,}, and is {text}."
+        )
+    if float(text) > most:
+        raise ImproperlyConfigured(f"{var} has to be at most {most:,}, and is {text}.")
+
+
+def _absolute(var: str, text: str) -> str:
+    if text and not text.startswith("/"):
+        raise ImproperlyConfigured(
+            f"{var} has to be a path that begins with /, and is “{text}”."
+        )
+    return text
+
+
+def _is_host(text: str) -> bool:
+    return _HOST.fullmatch(text) is not None
+
+
+def _web_address(text: str) -> SplitResult | None:
+    """Return the parts of an address of http or https, None for anything else."""
+    try:
+        parts = urlsplit(text)
+        is_one = (
+            parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        )
+    except ValueError:  # such as a port that is no number
+        return None
+    return parts if is_one else None
 
 
 def database_of(url: str) -> dict[str, Any]:

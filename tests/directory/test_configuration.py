@@ -46,7 +46,6 @@ def test_what_is_empty_is_as_usual_for_the_kind() -> None:
         ({"bind_dn": ""}, "LDAP_BIND_DN"),
         ({"bind_dn": "", "bind_password": ""}, "LDAP_DIRECT_BIND"),
         ({"direct_bind": "uid=name"}, "LDAP_DIRECT_BIND"),
-        ({"ca_file": "/nowhere"}, "LDAP_CA_FILE"),
         ({"timeout_seconds": 0}, "LDAP_TIMEOUT_SECONDS"),
         ({"timeout_seconds": 600}, "LDAP_TIMEOUT_SECONDS"),
     ],

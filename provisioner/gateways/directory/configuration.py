@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -80,7 +79,8 @@ class Directory:
         for setting, value in vars(usual).items():
             settings[setting] = settings.get(setting) or value
         settings["group_base"] = settings.get("group_base") or settings["user_base"]
-        name = name or urlsplit(urls[0]).hostname or ""
+        first = _split(urls[0])
+        name = name or (first and first.hostname) or ""
         directory = cls(urls=tuple(urls), name=name, **settings)  # type: ignore[arg-type]  # settings.py has the types
         directory.check()
         return directory
@@ -123,8 +123,6 @@ class Directory:
         if self.groups not in GROUPS:
             raise BadConfiguration(f"LDAP_GROUPS has to be one of {', '.join(GROUPS)}.")
         self._check_bind()
-        if self.ca_file and not Path(self.ca_file).is_file():
-            raise BadConfiguration("LDAP_CA_FILE names no file.")
         if not 1 <= self.timeout_seconds <= 60:
             raise BadConfiguration("LDAP_TIMEOUT_SECONDS has to be from 1 to 60.")
 

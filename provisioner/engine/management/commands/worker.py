@@ -81,6 +81,11 @@ class Command(BaseCommand):
                 f"There is no queue {', '.join(unknown)}: name storage, perforce, "
                 "host.SITE, p4d.SERVER or sandboxes.HOST."
             )
+        alive_in = Path(settings.WORKER_ALIVE_FILE).parent
+        if not alive_in.is_dir():
+            raise CommandError(
+                f"WORKER_ALIVE_FILE cannot be written: {alive_in} is no directory."
+            )
         try:
             close_logs(settings.LOG_DIR)
         except OSError as error:

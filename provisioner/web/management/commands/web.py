@@ -31,6 +31,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: object, **options: object) -> None:
+        if settings.HEALTH_BIND and settings.HEALTH_BIND == settings.WEB_BIND:
+            raise CommandError(
+                "HEALTH_BIND has to be another address than WEB_BIND, and both are "
+                f"{settings.WEB_BIND}."
+            )
         check_address("WEB_BIND", settings.WEB_BIND)
         check_address("HEALTH_BIND", settings.HEALTH_BIND)
         # While the database is away, pages say so; it may be there soon.
