@@ -20,7 +20,7 @@ SUBJECT = re.compile(r"[\x20-\x7e]{1,255}")
 
 
 class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no types
-    """Accounts by issuer and subject, where the library matches mail addresses."""
+    """Find accounts by issuer and subject; the library would match mail addresses."""
 
     via = "OpenID Connect"
     get_settings = staticmethod(provider_setting)
@@ -28,10 +28,10 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
     get_user = SessionBackend.get_user
 
     def __init__(self) -> None:
-        """Ask the provider nothing: each request of a session makes one of these."""
+        """Ask the provider nothing: each request with a session makes one of these."""
 
     def authenticate(self, request: HttpRequest | None, **kwargs: Any) -> User | None:
-        """Return who has come back from the provider.
+        """Return the account of the person who came back from the provider.
 
         Only the callback has a nonce. Without this check the library would take a code
         from the address of the password form, with neither state nor PKCE.
@@ -45,15 +45,22 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
     def verify_token(self, token: str, **kwargs: Any) -> dict[str, Any]:
         """Check signature, time and nonce, then for whom and by whom it was made.
 
-        Source: OpenID Connect Core 1.0, 3.1.3.7; the library leaves out the last two.
+        The library leaves out the last two, and takes a token that never expires.
+
+        Source: OpenID Connect Core 1.0, 3.1.3.7.
         """
         payload: dict[str, Any] = super().verify_token(token, **kwargs)
         audience = payload.get("aud")
         audiences = audience if isinstance(audience, list) else [audience]
-        if settings.OIDC_RP_CLIENT_ID not in audiences:
+        made_for = payload.get("azp", settings.OIDC_RP_CLIENT_ID)
+        if settings.OIDC_RP_CLIENT_ID not in audiences or (
+            made_for != settings.OIDC_RP_CLIENT_ID
+        ):
             raise _not_valid("it was made for another application")
         if payload.get("iss") != settings.OIDC_ISSUER:
             raise _not_valid("it was made by another provider")
+        if "exp" not in payload:
+            raise _not_valid("it does not say when it expires")
         if not SUBJECT.fullmatch(str(payload.get("sub", ""))):
             raise _not_valid("it does not say who signed in")
         return payload
@@ -64,7 +71,7 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
         about = self.get_userinfo(access_token, id_token, payload)
         # Source: OpenID Connect Core 1.0, 5.3.2.
         if not isinstance(about, dict) or about.get("sub") != payload["sub"]:
-            raise _not_valid("it tells of two different people")
+            raise _not_valid("its token and its userinfo are about two people")
         return account_sign_in({**payload, **about})
 
 
