@@ -153,7 +153,7 @@ def begin_attempt(request: HttpRequest | None, *, name: str) -> Attempt:
 
 
 def count_visit(request: HttpRequest, *, what: str, most: int) -> None:
-    """Count a request of somebody unknown that costs a row or a question elsewhere.
+    """Count an anonymous request that costs a row or a remote call.
 
     It is counted by address alone. `most` is for an office behind one address.
 

@@ -1,4 +1,4 @@
-"""Whose a session is, whatever they signed in with."""
+"""The account of a session, however its owner signed in."""
 
 from __future__ import annotations
 

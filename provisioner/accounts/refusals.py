@@ -36,7 +36,7 @@ class AccountIncomplete(ActionRefused):
 
 
 def require_complete(user: User) -> None:
-    """Refuse an account that no files can be owned by.
+    """Refuse an account that cannot own files.
 
     Raises: AccountIncomplete.
     """

@@ -1,4 +1,4 @@
-"""Sessions in the database, with whose they are and from where they were last used.
+"""Sessions in the database, with their account and where they were last used.
 
 Source: https://docs.djangoproject.com/en/5.2/topics/http/sessions/, "Extending
 database-backed session engines".
@@ -43,7 +43,7 @@ class SessionStore(DatabaseStore):
         return Session
 
     def load(self) -> dict[str, Any]:
-        """Read the row, and keep it; Django's own keeps its data alone."""
+        """Read the row, and keep it; Django keeps only its data."""
         self._row = _LIVE.first(self.session_key, timezone.now())
         if self._row is None:
             self._session_key = None

@@ -1,4 +1,4 @@
-"""Why the directory signs somebody not in, or is not followed."""
+"""Why the directory does not sign somebody in, or is not followed."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from provisioner.lib.refusals import ActionRefused
 
 
 class DirectorySilent(SignInRefused):
-    """{provider} does not answer, so passwords there cannot be checked. Try again in a
+    """{provider} does not answer, so its passwords cannot be checked. Try again in a
     minute."""
 
     code = "directory_silent"
 
 
 class DirectoryRefuses(SignInRefused):
-    """{provider} cannot be asked about you. An administrator finds the reason in the
-    log of the web server."""
+    """{provider} could not look you up. Ask an administrator: the log of the web server
+    says why."""
 
     code = "directory_refuses"
 
 
 class DisabledThere(SignInRefused):
-    """Your account at {provider} is {why}. Ask whoever runs it."""
+    """Your account at {provider} is {why}. Ask the people who run it."""
 
     code = "disabled_in_directory"
 

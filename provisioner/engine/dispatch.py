@@ -75,7 +75,7 @@ def leave_to_others(job: Job, step: Step) -> None:
 
 
 def leave_operation_to_others(operation: Operation) -> None:
-    """Have a worker of the release that knows all its steps queue the next ones."""
+    """Let a worker whose release knows all its steps queue the next ones."""
     task = app.configure_task(
         GO_ON,
         queue=SWEEPS,

@@ -99,7 +99,7 @@ class JobLeave:
         raise AnswersLate
 
     def _given_at(self) -> float:
-        """Return when the question was asked whose answer is permission."""
+        """Return when the permission that was granted was requested."""
         gives_up_at = boottime() + settings.WORKER_STALLED_SECONDS
         while True:
             asked_at = boottime()

@@ -209,7 +209,7 @@ class LastingJobManager(JobManager):
 
     @property
     def _hears_of_others(self) -> bool:
-        """Whether most jobs that it hears of are for the common slots.
+        """Whether most notified jobs are for the shared slots.
 
         A fetch for each of them would take a tenth of the worker's processor time.
         """

@@ -70,7 +70,7 @@ def record_load(server_id: int, load: Load, *, now: dt.datetime) -> None:
 
 
 def maintenance_of(server: Server, *, now: dt.datetime) -> str:
-    """Return why nothing that needs a slot may run at a server, "" if it may.
+    """Return a sentence why nothing may take a slot at a server, "" if it may.
 
     A sentence. The server has its `load` loaded, where many are asked about.
     """

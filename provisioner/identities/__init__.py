@@ -1,1 +1,1 @@
-"""Whom a provider or a directory vouches for, and the accounts that they get."""
+"""People vouched for by a provider or a directory, and their accounts."""

@@ -1,4 +1,4 @@
-"""Passwords that are kept here, and what stands if everything else is down."""
+"""Passwords that are kept here, and work while everything else is down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose password is checked where."""
+"""Where each account's password is checked."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def is_break_glass(account: User) -> bool:
 
 
 def break_glass_accounts() -> QuerySet[User]:
-    """Return active ones; whether they have a password has to be asked of each."""
+    """Return the active ones; whether each has a password is for the caller to
+    check."""
     return User.objects.filter(
         is_superuser=True, is_active=True, is_service=False, identity=None
     ).order_by("username")

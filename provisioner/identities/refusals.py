@@ -12,7 +12,7 @@ class ProviderSilent(SignInRefused):
 
 
 class TooManySignIns(SignInRefused):
-    """Too many people sign in at this moment. Try again in a few seconds."""
+    """Too many people are signing in. Try again in a few seconds."""
 
     code = "too_many_sign_ins"
     http_status = 429
@@ -25,8 +25,8 @@ class NameMissing(SignInRefused):
 
 
 class NameBelongsToAnother(SignInRefused):
-    """There is an account “{name}” that you have not signed in to this way before. Ask
-    an administrator to rename it, or to set {setting} if it is yours."""
+    """There is an account “{name}” already, and you have never signed in to it this
+    way. Ask an administrator to rename it or, if it is yours, to set {setting}."""
 
     code = "name_belongs_to_another"
 

@@ -81,7 +81,7 @@ def parse_date(text: str, *, today: dt.date) -> dt.date:
 
 
 def age_text(then: dt.datetime, *, now: dt.datetime) -> str:
-    """Return how long ago (or how soon) something is, in its largest unit."""
+    """Return how long ago, or in how long, something is, in its largest unit."""
     seconds = (now - then).total_seconds()
     if abs(seconds) < 10:
         return "just now" if seconds >= 0 else "in a moment"

@@ -1,4 +1,4 @@
-"""Spans of a trace: what took how long, and what came of it.
+"""Spans of a trace: what took how long, and how it ended.
 
 Nobody records them, as a rule: then a span is a call that returns. Where an endpoint is
 configured, provisioner/telemetry records them with OpenTelemetry. Spans name commands,
@@ -28,7 +28,7 @@ class Span(Protocol):
     """Something that takes a while."""
 
     def note(self, facts: Facts, *, name: str = "", failed: bool = False) -> None:
-        """Add what has become known, such as its outcome."""
+        """Add what became known later, such as the outcome."""
 
 
 class Recorder(Protocol):
@@ -51,7 +51,7 @@ class Recorder(Protocol):
 
 
 class _Unrecorded:
-    """The span of those that nobody records."""
+    """A span that nobody records."""
 
     def note(self, facts: Facts, *, name: str = "", failed: bool = False) -> None:
         """Forget it."""
@@ -60,7 +60,7 @@ class _Unrecorded:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Let go on what was raised."""
+        """Let exceptions pass."""
 
 
 _UNRECORDED = _Unrecorded()

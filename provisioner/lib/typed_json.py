@@ -34,7 +34,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[Value], value: Any) -> Value:
-    """Return the value of this type of which `to_json` made this.
+    """Return the value of this type that `to_json` was given.
 
     A tuple of a type is one; any other collection is a list, and any mapping a dict.
 
@@ -64,7 +64,7 @@ def _from_json(kind: Any, value: Any) -> Any:
 
 
 def without_none(kind: Any) -> Any:
-    """Return the type of a value that is there, of one that may be None."""
+    """Return the type inside an optional one."""
     if get_origin(kind) not in (Union, UnionType):
         return kind
     [kind] = [one for one in get_args(kind) if one is not NoneType]

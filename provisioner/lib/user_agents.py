@@ -1,4 +1,4 @@
-"""What a browser calls itself, in words of people."""
+"""Browsers by their user agents, in plain words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = 40
 
 
 def browser_of(user_agent: str) -> str:
-    """Return such as "Firefox on Linux", or how it begins where it is none of these.
+    """Return a name such as "Firefox on Linux"; of others, the start of the text.
 
     Source: https://developer.mozilla.org/en-US/docs/Web/HTTP/Reference/Headers/User-Agent
     """

@@ -40,7 +40,7 @@ class Window:
 
 
 def parse_window(text: str) -> Window:
-    """Return what a line means: days, from when to when (24:00 ends a day), a number.
+    """Read a line: days, begin and end (24:00 ends a day), a number.
 
     Raises: ValueError, with a sentence.
     """

@@ -6,15 +6,15 @@ from provisioner.accounts.refusals import SignInRefused
 
 
 class PerforceSilent(SignInRefused):
-    """Perforce does not answer, so passwords there cannot be checked. Try again in a
+    """Perforce does not answer, so its passwords cannot be checked. Try again in a
     minute."""
 
     code = "perforce_silent"
 
 
 class PerforceRefuses(SignInRefused):
-    """Perforce cannot be asked about you. An administrator finds the reason in the log
-    of the web server."""
+    """Perforce could not look you up. Ask an administrator: the log of the web server
+    says why."""
 
     code = "perforce_refuses"
 

@@ -12,8 +12,8 @@ class NothingCopied(ActionRefused):
 
 
 class OriginalAnswers(ActionRefused):
-    """{site} answers, so “{name}” can be used there. If it is stopped for good, an
-    administrator confirms that and restores it."""
+    """{site} answers, so “{name}” can be used there. If it has been stopped for good,
+    an administrator can confirm that and restore it."""
 
     code = "original_answers"
 

@@ -1,4 +1,4 @@
-"""Read claims of the provider, and sign in whom they are about."""
+"""Read the provider's claims, and sign in the person they describe."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def account_sign_in(claims: Claims) -> User:
 
 
 def person_of(claims: Claims) -> Person:
-    """Return what claims say of a person; what is of another type says nothing."""
+    """Return the person whom claims describe; values of another type are ignored."""
     claims = shown_json(claims)
     return Person(
         issuer=settings.OIDC_ISSUER,

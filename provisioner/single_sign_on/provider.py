@@ -1,4 +1,4 @@
-"""What the provider says about itself, in the settings of mozilla-django-oidc.
+"""The provider's discovery document, as settings of mozilla-django-oidc.
 
 Source: OpenID Connect Discovery 1.0, 4.
 """
@@ -62,15 +62,17 @@ def _document() -> dict[str, Any]:
         raise ProviderSilent(provider=settings.OIDC_NAME) from error
     if not isinstance(document, dict):
         raise AnswerNotValid(
-            provider=settings.OIDC_NAME, reason="it does not describe itself"
+            provider=settings.OIDC_NAME,
+            reason="its discovery document is no JSON object",
         )
     if document.get("issuer") != issuer:
         raise AnswerNotValid(
-            provider=settings.OIDC_NAME, reason="it calls itself by another OIDC_ISSUER"
+            provider=settings.OIDC_NAME, reason="its issuer is another than OIDC_ISSUER"
         )
     if missing := sorted({*_DISCOVERED.values()} - {*document}):
         raise AnswerNotValid(
-            provider=settings.OIDC_NAME, reason=f"it does not say its {missing[0]}"
+            provider=settings.OIDC_NAME,
+            reason=f"its discovery document lacks {missing[0]}",
         )
     _read[issuer] = (now, document)
     return document

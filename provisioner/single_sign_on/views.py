@@ -1,4 +1,4 @@
-"""To the provider, and back from it."""
+"""Redirect to the provider, and take its answer."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ View = Callable[[HttpRequest], HttpResponse]
 
 
 class Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]  # has no types
-    """Lead to the provider."""
+    """Redirect to the provider."""
 
     get_settings = staticmethod(provider_setting)
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        """Keep in a session what was begun, and lead there.
+        """Keep state and nonce in a session, and redirect there.
 
         Raises: TooManyAttempts: each is a row, whoever asks.
         """
@@ -62,7 +62,7 @@ class Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # has no 
         return answer
 
     def login_failure(self) -> HttpResponse:
-        """Refuse where the provider says no, or the person went back."""
+        """Refuse if the provider said no, or the person cancelled."""
         raise SignInRefused
 
 
@@ -89,7 +89,7 @@ def _says_refusals(view: View) -> View:
             why = ProviderSilent(provider=settings.OIDC_NAME)
         except (SuspiciousOperation, jwt.PyJWTError, KeyError):
             log.exception("single_sign_on_failed")
-            reason = "it does not belong to what was begun in this browser"
+            reason = "it does not belong to a sign-in that this browser began"
             why = AnswerNotValid(provider=settings.OIDC_NAME, reason=reason)
         log.warning("single_sign_on_refused", code=why.code)
         messages.error(request, why.sentence)

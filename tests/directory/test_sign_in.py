@@ -132,7 +132,7 @@ def test_several_entries_of_one_name_are_nobodys(
     directory.person("erin", under=under)
     browser, answer = sign_in("erin")
     assert not is_in(browser)
-    assert "Example cannot be asked about you" in answer.text
+    assert "Example could not look you up" in answer.text
 
 
 # --- binding as the person
@@ -217,7 +217,7 @@ def test_a_wrong_password_of_the_service_account_is_no_wrong_password_of_people(
     directory.person("erin")
     settings.DIRECTORY = directory.directory(bind_password="changed")
     _, answer = sign_in("erin")
-    assert "Example cannot be asked about you" in answer.text
+    assert "Example could not look you up" in answer.text
 
 
 def test_few_wait_for_it_at_a_time(directory: Slapd) -> None:
@@ -230,7 +230,7 @@ def test_few_wait_for_it_at_a_time(directory: Slapd) -> None:
     finally:
         for place in places:
             place.__exit__(None, None, None)
-    assert "Too many people sign in" in answer.text
+    assert "Too many people are signing in" in answer.text
     assert is_in(sign_in("erin")[0])
 
 

@@ -315,7 +315,7 @@ def test_a_wrong_password_of_our_own_user_is_no_wrong_password_of_people(
     perforce.person("erin")
     settings.SITE_SECRET = lambda name, *, key: "changed"
     _, answer = sign_in("erin", PASSWORD)
-    assert "Perforce cannot be asked about you" in answer.text
+    assert "Perforce could not look you up" in answer.text
 
 
 def test_no_password_goes_to_a_host_that_is_not_named(
@@ -325,7 +325,7 @@ def test_no_password_goes_to_a_host_that_is_not_named(
     settings.SECRET_HOSTS = ["perforce.example.com"]
     browser, answer = sign_in("erin", PASSWORD)
     assert not is_in(browser)
-    assert "Perforce cannot be asked about you" in answer.text
+    assert "Perforce could not look you up" in answer.text
 
 
 def test_without_a_row_of_that_name_nobody_gets_in(
@@ -348,7 +348,7 @@ def test_few_wait_for_it_at_a_time(perforce: PerforcePeople) -> None:
     finally:
         for place in places:
             place.__exit__(None, None, None)
-    assert "Too many people sign in" in answer.text
+    assert "Too many people are signing in" in answer.text
     assert is_in(sign_in("erin", PASSWORD)[0])
 
 
