@@ -9,10 +9,12 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from provisioner.accounts.models import User
@@ -37,7 +39,7 @@ from tests.chaos.lookout import Lookout
 from tests.chaos.mirrors import ABROAD
 from tests.chaos.mirrors import STEPS as MIRROR_STEPS
 from tests.chaos.moves import STEPS as MOVE_STEPS
-from tests.chaos.patience import from_database
+from tests.chaos.patience import from_database, insist
 from tests.chaos.people import Person
 from tests.chaos.servers import Servers
 from tests.chaos.stories import HERE, SNAPSHOTS, STEADY, Choice, Stories
@@ -89,6 +91,8 @@ class _Run:
         self.lock = threading.Lock()
         self.began = time.monotonic()
         self.outcomes: Counter[str] = Counter()
+        self.dump = scratch / "of-the-night.dump"
+        self.drill = StringIO()
         seeds = range(options.seed, options.seed + options.trials)
         self.templates = options.choice.templates(seeds)
 
@@ -144,6 +148,7 @@ class _Run:
         self._blame(self.options.seed, self.builder.settle())
         self._judge_everything()
         self._judge_freezes()
+        self._judge_dump()
         self._blame(
             self.options.seed,
             [
@@ -310,6 +315,9 @@ class _Run:
                 lines = traceback.format_exception(error, limit=-5, chain=False)
                 said = "".join(lines)
                 self._blame(seed, [Fault(kind="harness", what=said)])
+            if number == self.options.trials // 2:
+                # While others kill and cut the database, as on any night.
+                insist(partial(call_command, "backup", self.dump), on=(CommandError,))
             with self.lock:
                 self.done += 1
                 if self.done % 10 == 0:
@@ -372,6 +380,13 @@ class _Run:
                 ],
             )
 
+    def _judge_dump(self) -> None:
+        """Hold the drill of the dump from between the trials against the run."""
+        try:
+            call_command("backup_drill", self.dump, stdout=self.drill)
+        except CommandError as error:
+            self._blame(self.options.seed, [Fault(kind="lost", what=f"{error}")])
+
     def _summary(self) -> dict[str, Any]:
         counts = Counter(failure["kind"] for failure in self.failures)
         return {
@@ -383,6 +398,7 @@ class _Run:
             "not frozen in": self.missed,
             "faults": dict(self.world.board.counts),
             "outcomes": dict(sorted(self.outcomes.items())),
+            "drill": self.drill.getvalue().splitlines(),
             "answers": dict(sum((p.answers for p in self.everybody), Counter())),
             **{
                 kind: counts[kind]

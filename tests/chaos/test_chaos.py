@@ -49,6 +49,7 @@ def test_whatever_is_killed_nothing_is_stuck_orphaned_or_lost() -> None:
     assert summary["failures"] == [], told[-3000:]
     assert trials.returncode == 0
     assert summary["trials"] == TRIALS
+    assert "Restored and dropped again" in summary["drill"][0]
     assert sum(summary["kills"].values()) > 0
     assert sum(summary["faults"].values()) > 0
     assert not list(Path("/var").glob(f"tmp/cloneyard-chaos-{trials.pid}-*"))
