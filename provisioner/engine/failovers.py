@@ -1,5 +1,4 @@
-"""What a failover of PostgreSQL changes: which workers count as dead, and what can be
-lost.
+"""What a failover of PostgreSQL changes: which workers are dead, and what can be lost.
 
 Each promotion of a standby begins a timeline. Source: PostgreSQL, "Timelines";
 "Synchronous Replication".
