@@ -123,14 +123,15 @@ def mirror_sites(template: Template) -> QuerySet[Site]:
 
 
 def sites_with_mirrors(template_ids: Iterable[int]) -> dict[int, set[str]]:
-    """Return the names of sites whose mirrors have snapshots, by template id."""
+    """Return what sites with mirrors that have snapshots are called, by template id."""
     ids, names = set(template_ids), dict[int, set[str]]()
     if not ids:
         return names
     there = _available(mirror__template__in=ids)
-    pairs = there.values_list("mirror__template", "mirror__site__name")
-    for template_id, site in pairs.distinct():
-        names.setdefault(template_id, set()).add(site)
+    site = "mirror__site"
+    rows = there.values_list("mirror__template", f"{site}__title", f"{site}__name")
+    for template_id, title, name in rows.distinct():
+        names.setdefault(template_id, set()).add(title or name)
     return names
 
 

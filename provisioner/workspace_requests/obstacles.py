@@ -99,7 +99,7 @@ def _of_places(
             or _paused(wait)
             or _down(
                 down[site.pk],
-                others=elsewhere.get(snapshot.template_id, set()) - {site.name},
+                others=elsewhere.get(snapshot.template_id, set()) - {str(site)},
             )
             or _no_slot(wait)
         )

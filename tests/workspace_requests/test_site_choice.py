@@ -315,6 +315,7 @@ def test_people_read_when_what_is_on_its_way_arrives(
 def test_a_site_that_is_down_names_the_others_that_have_it(
     as_alice: Client, bangalore: Site
 ) -> None:
+    Site.objects.filter(pk=bangalore.pk).update(title="Bengaluru")
     said = as_alice.get("/").content.decode()
     assert "No worker runs for the site" in said
-    assert "With options you can get a workspace at bangalore." in said
+    assert "With options you can get a workspace at Bengaluru." in said
