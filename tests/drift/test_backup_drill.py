@@ -25,7 +25,11 @@ def dump(tmp_path: Path, workspace: Workspace) -> Path:
 
 def databases() -> list[str]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT datname FROM pg_database WHERE datname LIKE '%drill'")
+        # Beside ours alone: others run tests on the same server.
+        cursor.execute(
+            "SELECT datname FROM pg_database "
+            "WHERE datname = current_database() || '_drill'"
+        )
         return [name for (name,) in cursor.fetchall()]
 
 
