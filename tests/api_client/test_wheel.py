@@ -14,34 +14,35 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from provisioner.api_client.generate import ensure_library
+from tests.support.documents import blocks_of, reading
 
 pytestmark = pytest.mark.integration
 
 ROOT: Path = settings.BASE_DIR
-PIP: list[str | Path] = [
-    sys.executable,
-    "-m",
-    "pip",
-    "--quiet",
-    "--disable-pip-version-check",
-]
+MADE_WITHIN_SECONDS = 300
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install it beside what the tests run with, and return where its programs are."""
     there = tmp_path_factory.mktemp("client")
-    offline: list[str | Path] = ["--no-deps", "--no-index"]
-    build = [*PIP, "wheel", "--no-build-isolation", *offline, "-w", there]
-    subprocess.run([*build, ensure_library()], check=True)
-    [wheel] = there.glob("cloneyard_client-*.whl")
     venv.create(there / "venv")
     [packages] = there.glob("venv/lib/python*/site-packages")
     (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()))
-    python = ["--python", str(there / "venv/bin/python")]
-    subprocess.run([*PIP, *python, "install", *offline, wheel], check=True)
-    return there / "venv" / "bin"
+    programs = there / "venv" / "bin"
+    page = ROOT / "docs/client.md"
+    with reading(there, {**os.environ, "PIP_NO_INDEX": "1"}) as reader:
+        reader.run(
+            page,
+            blocks_of(page, "sh"),
+            instead={
+                # What it runs on is installed, whatever the age of its mark.
+                "make client": f"cd {ROOT}; make --old-file=.venv/.installed client",
+                "pip install": f"{programs}/python -m pip install --quiet",
+            },
+            seconds=MADE_WITHIN_SECONDS,
+        )
+    return programs
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -16,6 +16,7 @@ from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child, manage
 from provisioner.workspaces.models import Workspace
 from tests.support.documents import (
+    BY_TESTS_OF_THEIR_OWN,
     ON_A_HOST_OF_ITS_OWN,
     Block,
     Reader,
@@ -30,7 +31,20 @@ COMMANDS = {"sh", "bash", "shell", "console"}
 NOT_RUN = "not-run:"
 WITHIN_SECONDS = 120
 SERVER = "https://cloneyard.example.com"
-RUN_HERE = {"README.md", "docs/api.md", "docs/cli.md", "docs/work.md"}
+RUN_HERE = {
+    "README.md",
+    "docs/api.md",
+    "docs/cli.md",
+    "docs/qualification.md",
+    "docs/work.md",
+}
+RUN_ELSEWHERE = {
+    page: {
+        *ON_A_HOST_OF_ITS_OWN.get(page, ()),
+        *BY_TESTS_OF_THEIR_OWN.get(page, ()),
+    }
+    for page in (*ON_A_HOST_OF_ITS_OWN, *BY_TESTS_OF_THEIR_OWN)
+}
 
 
 def pages() -> list[Path]:
@@ -58,7 +72,7 @@ def test_every_block_says_what_it_is() -> None:
 
 def test_every_block_of_commands_is_run_or_says_why_not() -> None:
     left = {name_of(page) for page in pages() if to_run(page)}
-    assert left == RUN_HERE | set(ON_A_HOST_OF_ITS_OWN)
+    assert left == RUN_HERE | set(RUN_ELSEWHERE)
     for page in pages():
         for block in commands_in(page):
             if NOT_RUN in block.words:
@@ -66,10 +80,10 @@ def test_every_block_of_commands_is_run_or_says_why_not() -> None:
                 assert len(reason) >= 3, f"{name_of(page)}:{block.line}"
 
 
-@pytest.mark.parametrize("page", ON_A_HOST_OF_ITS_OWN)
-def test_no_section_with_commands_is_left_out_of_the_installation(page: str) -> None:
+@pytest.mark.parametrize("page", RUN_ELSEWHERE)
+def test_no_section_with_commands_is_left_out_elsewhere(page: str) -> None:
     found = {block.section for block in to_run(ROOT / page)}
-    assert found == set(ON_A_HOST_OF_ITS_OWN[page])
+    assert found == RUN_ELSEWHERE[page]
 
 
 @pytest.fixture
@@ -85,16 +99,14 @@ def reader(
     _, token = token_create(by=alice)
     home = tmp_path / "home"
     (home / ".config" / "fish" / "completions").mkdir(parents=True)
+    of_the_server = {
+        "DATABASE_NAME": str(connection.settings_dict["NAME"]),
+        "ONTAP_PASSWORD": lab.ontap["password"],
+        "P4PASSWD": lab.perforce["password"],
+        "LOG_DIR": str(lab.root / "logs"),
+    }
     worker = Child(
-        "worker",
-        manage("worker"),
-        log_dir=tmp_path,
-        environment={
-            "DATABASE_NAME": connection.settings_dict["NAME"],
-            "ONTAP_PASSWORD": lab.ontap["password"],
-            "P4PASSWD": lab.perforce["password"],
-            "LOG_DIR": str(lab.root / "logs"),
-        },
+        "worker", manage("worker"), log_dir=tmp_path, environment=of_the_server
     )
     environment = {
         "HOME": str(home),
@@ -102,6 +114,7 @@ def reader(
         "LANG": "C.UTF-8",
         "CLONEYARD_TOKEN": token,
         "BUILD_TAG": "nightly-1",
+        **of_the_server,
     }
     try:
         with reading(home, environment) as reader:
@@ -116,7 +129,7 @@ def test_what_developers_and_jobs_type_works(
     reader: Reader, live_server: LiveServer, published_template: Template
 ) -> None:
     template = published_template.name
-    readme, api, cli, work = (ROOT / name for name in sorted(RUN_HERE))
+    readme, api, cli, qualification, work = (ROOT / name for name in sorted(RUN_HERE))
 
     reader.run(
         readme,
@@ -139,6 +152,15 @@ def test_what_developers_and_jobs_type_works(
     assert completed == to_run(cli)
     reader.run(cli, completed, instead={"source <(cloneyard completion zsh)": ":"})
 
+    [accepted] = reader.run(
+        qualification,
+        to_run(qualification),
+        instead={
+            "python manage.py": " ".join(manage()),
+            "--site munich --server production": "--site lab --server lab",
+        },
+        seconds=WITHIN_SECONDS,
+    )
     told = reader.run(
         work,
         to_run(work),
@@ -150,6 +172,7 @@ def test_what_developers_and_jobs_type_works(
         seconds=WITHIN_SECONDS,
     )
 
+    assert "\nTrial\n" in accepted
     assert template in told[0]
     assert "fix-4711" in told[1]
     assert '"path"' in made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import time
@@ -13,13 +14,18 @@ import pytest
 from django.conf import settings
 
 from provisioner import __version__
-from tests.support.documents import ON_A_HOST_OF_ITS_OWN, blocks_of, reading
-from tests.support.hosts import Host, database_server, empty_host
+from tests.support.documents import ON_A_HOST_OF_ITS_OWN, Reader, blocks_of, reading
+from tests.support.hosts import Host, database_server, empty_host, keep_packages
 
 pytestmark = pytest.mark.integration
 
 PAGE: Path = settings.BASE_DIR / "docs/install.md"
 BACKUP: Path = settings.BASE_DIR / "docs/backup.md"
+MONITORING: Path = settings.BASE_DIR / "docs/monitoring.md"
+OF_WEB_AND_WORKERS = {
+    ("request_finished", None),
+    ("workspace_state_changed", "ready"),
+}
 WITHIN_SECONDS = 240
 NEWER = "9.9.9"
 MIGRATION = """
@@ -36,6 +42,10 @@ print(*(worker.release for worker in alive_workers()))
 ASK_FOR_WORKSPACES = """
 from provisioner.workspaces.models import Workspace
 print(*Workspace.objects.values_list("template__name", "state"))
+"""
+ASK_FOR_THE_REQUEST = """
+from provisioner.engine.models import Operation
+print(Operation.objects.get(kind="provision").request_id)
 """
 PROGRAM = "/opt/cloneyard/bin"
 ELSEWHERE = "/srv/programs/cloneyard"
@@ -108,19 +118,6 @@ def showing_logs(host: Host) -> Iterator[None]:
         raise
 
 
-def keep_packages(host: Host) -> None:
-    """Have pip take packages from a directory: later, the host has no network."""
-    wanted = ("--no-deps", "--only-binary", ":all:", "--require-hashes")
-    kept = host.run(
-        *("python3", "-m", "pip", "download", "--quiet", *wanted),
-        *("-r", "dist/requirements.lock", "-d", "packages"),
-        has_index=True,
-    )
-    assert kept.returncode == 0, kept.stderr
-    host.settings["PIP_NO_INDEX"] = "1"
-    host.settings["PIP_FIND_LINKS"] = str(host.home / "packages")
-
-
 def put(dist: Path, host: Host) -> None:
     """Copy the files of a release to the host, in place of those of another."""
     shutil.rmtree(host.home / "dist")
@@ -131,6 +128,24 @@ def answer(host: Host, question: str) -> str:
     ran = host.run("cloneyard-server", "shell", "--verbosity", "0", "-c", question)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
+
+
+def events_of_one_id(host: Host, reader: Reader) -> set[tuple[str, str | None]]:
+    """Return what the page's search for one id finds, of the request that made it."""
+    identity = answer(host, ASK_FOR_THE_REQUEST)
+    [found] = reader.run(
+        MONITORING,
+        blocks_of(MONITORING, "sh"),
+        instead={
+            # systemctl of an empty host keeps what units wrote.
+            "journalctl -o cat -u cloneyard-web -u 'cloneyard-*worker*'": "cat "
+            f"{host.directory}/units/cloneyard-web*.log "
+            f"{host.directory}/units/cloneyard-*worker*.log",
+            "7c9e6679-7425-40de-944b-e07fc1f90ae7": identity,
+        },
+    )
+    lines = [json.loads(line) for line in found.splitlines()]
+    return {(line["event"], line.get("state")) for line in lines}
 
 
 def wait_for_releases(host: Host, expected: list[str]) -> None:
@@ -193,7 +208,7 @@ def test_the_page_leads_from_an_empty_host_to_a_workspace(
         kept = host.path("/etc/cloneyard/environment").stat()
         assert (kept.st_mode & 0o777, kept.st_uid) == (0o600, 0)
         assert "no issues" in read("Without install.sh")[0]
-        keep_packages(host)
+        keep_packages(host, lock="dist/requirements.lock")
 
         reader.within, reader.environment = host.within(), host.environment
         with database_server(host):
@@ -214,6 +229,7 @@ def test_the_page_leads_from_an_empty_host_to_a_workspace(
             )
             assert "/srv/cloneyard-lab/" in worked
             assert "__pycache__" in worked.split(), "it is built"
+            assert events_of_one_id(host, reader) >= OF_WEB_AND_WORKERS
             backup, drill = reader.run(BACKUP, blocks_of(BACKUP, "sh"))
             assert "Restored and dropped again" in drill, backup + drill
             workspaces = answer(host, ASK_FOR_WORKSPACES)

@@ -34,6 +34,12 @@ ON_A_HOST_OF_ITS_OWN = {
         "Upgrades",
     ),
     "docs/backup.md": ("What to back up, and how often", "Prove it"),
+    "docs/monitoring.md": ("One id in all logs",),
+}
+# Sections whose commands other tests run: each reads them from the page.
+BY_TESTS_OF_THEIR_OWN = {
+    "docs/client.md": ("Client library",),
+    "docs/high-availability.md": ("Who promotes",),
 }
 _MARK = "\036"
 # Errors name the page's line, since the script's lines are the page's.

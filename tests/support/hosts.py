@@ -144,6 +144,19 @@ def _put_programs(into: Path) -> None:
         (into / name).chmod(0o755)
 
 
+def keep_packages(host: Host, *, lock: str) -> None:
+    """Have pip take packages from a directory: later, the host has no network."""
+    wanted = ("--no-deps", "--only-binary", ":all:", "--require-hashes")
+    kept = host.run(
+        *("python3", "-m", "pip", "download", "--quiet", *wanted),
+        *("-r", lock, "-d", "packages"),
+        has_index=True,
+    )
+    assert kept.returncode == 0, kept.stderr
+    host.settings["PIP_NO_INDEX"] = "1"
+    host.settings["PIP_FIND_LINKS"] = str(host.home / "packages")
+
+
 @contextmanager
 def database_server(host: Host) -> Iterator[None]:
     """Run the PostgreSQL that the package of that name starts."""

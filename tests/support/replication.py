@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -16,15 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from provisioner.embedded_postgres.base import PROGRAMS
 from provisioner.lib.database_urls import database_of
 from tests.support.database_outage import leave_database
+from tests.support.documents import blocks_of
 from tests.support.ports import free_ports
 from tests.support.processes import wait_until_ended
 
+PAGE: Path = settings.BASE_DIR / "docs/high-availability.md"
 # PostgreSQL refuses to run as root; the embedded one has made this account.
 ACCOUNT = "pgserver" if os.geteuid() == 0 else None
 WITHIN_SECONDS = 60.0
@@ -132,11 +136,7 @@ def replicated(*, dump: Path | None = None) -> Iterator[Pair]:
         if dump is not None:
             run("pg_restore", "--no-owner", "-d", primary.url, str(dump), user=None)
         standby = Server(root / "b", second)
-        where = f"host=127.0.0.1 port={first} user=postgres application_name=b"
-        run(
-            "pg_basebackup",
-            *("-d", where, "-D", str(standby.data), "-R", "-c", "fast", "--no-sync"),
-        )
+        run(*_to_a_standby(primary, standby), "--no-sync")
         stack.callback(standby.kill)
         standby.start()
         # By name: a promoted standby, which copies this, would wait for nobody else.
@@ -144,6 +144,14 @@ def replicated(*, dump: Path | None = None) -> Iterator[Pair]:
         pair = Pair(primary, standby)
         _wait_for_synchronous(pair)
         yield pair
+
+
+def _to_a_standby(primary: Server, standby: Server) -> list[str]:
+    """Return the command of the page, with these servers in place of its hosts."""
+    [block] = blocks_of(PAGE, "sh")
+    ours = f"host=127.0.0.1 port={primary.port} user=postgres"
+    typed = block.text.replace("host=a.example.com user=replicator", ours)
+    return shlex.split(typed.replace("/var/lib/postgresql/18/main", str(standby.data)))
 
 
 def _wait_for_synchronous(pair: Pair) -> None:
