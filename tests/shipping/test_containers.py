@@ -1,4 +1,4 @@
-"""The image and compose.yaml, read: no daemon is here, and no registry of images."""
+"""The image and compose.yaml, read; test_containers_up.py runs them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def test_the_image_has_a_health_check_and_begins_with_our_command() -> None:
     assert 'ENTRYPOINT ["cloneyard-server"]' in IMAGE
     assert 'CMD ["web", "--collected"]' in IMAGE
     [check] = re.findall(r"^HEALTHCHECK .*\\\n    CMD (\[.*\])$", IMAGE, re.M)
-    assert json.loads(check) == OURS["web"]["healthcheck"]["test"][1:]
+    of_web = OURS["web"]["healthcheck"]
+    assert json.loads(check) == of_web["test"][1:]
+    assert f"--start-period={of_web['start_period']} " in IMAGE  # else there is none
 
 
 @pytest.mark.integration
@@ -88,6 +90,13 @@ def test_the_lab_is_for_who_asks_for_it() -> None:
 
 def test_the_database_is_a_release_that_we_test_with() -> None:
     assert SERVICES["database"]["image"] == "postgres:18"
+
+
+def test_the_database_has_time_to_be_made_before_anything_gives_up() -> None:
+    """The image makes it by a server that has only a socket, and ends."""
+    check = SERVICES["database"]["healthcheck"]
+    assert check["test"][-2:] == ["-h", "127.0.0.1"]
+    assert check["start_period"] == "60s"
 
 
 @pytest.mark.parametrize("name", sorted(OURS))

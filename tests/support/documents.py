@@ -40,6 +40,7 @@ ON_A_HOST_OF_ITS_OWN = {
 BY_TESTS_OF_THEIR_OWN = {
     "docs/client.md": ("Client library",),
     "docs/high-availability.md": ("Who promotes",),
+    "docs/install.md": ("Containers",),
 }
 _MARK = "\036"
 # Errors name the page's line, since the script's lines are the page's.
