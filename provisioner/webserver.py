@@ -26,6 +26,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from gunicorn.glogging import Logger
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
@@ -48,6 +49,16 @@ UNREAD_SECONDS = 60
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
 CHUNKED = re.compile(rb"\r\ntransfer-encoding:[^\r]*chunked", re.IGNORECASE)
 EXPECTS_ANSWER = re.compile(rb"\r\nexpect:[ \t]*100-continue", re.IGNORECASE)
+
+
+class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
+    """What gunicorn says of itself, among our own events and in their form."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        if cfg.errorlog == "-":
+            self.error_log.handlers.clear()
+            self.error_log.propagate = True
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -182,6 +193,7 @@ def on_starting(server: Any) -> None:
 bind = [address for address in (settings.WEB_BIND, settings.HEALTH_BIND) if address]
 wsgi_app = "provisioner.wsgi"
 worker_class = Worker
+logger_class = Log
 workers = 2
 threads = 16
 preload_app = True

@@ -83,6 +83,7 @@ def web(
             "HEALTH_BIND": f"127.0.0.1:{health_port}",
             "HOME": str(home),
             "XDG_RUNTIME_DIR": "",
+            "LOG_FORMAT": "json",
         },
     )
     try:
@@ -96,6 +97,13 @@ def seconds_to_answer(port: int, path: str) -> float:
     began = time.monotonic()
     assert status_of(port, path) == 200
     return time.monotonic() - began
+
+
+def test_what_gunicorn_says_of_itself_is_an_event_as_well(web: Web) -> None:
+    lines = web.log.read_text().splitlines()
+    events = [json.loads(line)["event"] for line in lines if line.startswith("{")]
+
+    assert any(event.startswith("Booting worker") for event in events), lines
 
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
