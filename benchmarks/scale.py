@@ -54,8 +54,9 @@ def main() -> None:
     fill()
     if keep is not None:
         measure_a_copy()
-    for figure in (*tables(), *sweeps(), *pages(), *retention()):
-        say(**figure)
+    for figures in (tables, sweeps, pages, retention):
+        for figure in figures():
+            say(**figure)
 
 
 def fill() -> None:
@@ -83,11 +84,7 @@ def measure_a_copy() -> None:
     from django.db import connection
 
     filled = connection.settings_dict["NAME"]
-    connection.close()
-    connection.settings_dict["NAME"] = "postgres"
-    with connection.cursor() as cursor:
-        cursor.execute("DROP DATABASE IF EXISTS measured")
-    new_database("measured", like=filled)
+    new_database(f"measured_{os.getpid()}", like=filled)
     call_command("migrate", verbosity=0)
     vacuum()
 

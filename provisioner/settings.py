@@ -207,8 +207,8 @@ _options: dict[str, Any] = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,  # milliseconds
-    # A worker asks the same few things all the time: from then on they are prepared.
-    "prepare_threshold": 5,
+    # What workers ask all the time is prepared from its second time on.
+    "prepare_threshold": 1,
 }
 if DATABASE_URL:
     try:
@@ -550,7 +550,8 @@ if WORKER_STALLED_SECONDS <= WORKER_HEARTBEAT_SECONDS:
 # its host stands, and nobody could go on in its place.
 DATABASES["default"]["OPTIONS"]["options"] = (
     f"-c idle_in_transaction_session_timeout={round(1000 * WORKER_STALLED_SECONDS)} "
-    + _options.get("options", "")
+    # It finds its rows by a key: a plan for these very values would be the same one.
+    "-c plan_cache_mode=force_generic_plan " + _options.get("options", "")
 ).rstrip()
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16, least=1, most=10_000)
 # How long after a sweep first saw that a stay in the trash is over a later one empties

@@ -125,7 +125,7 @@ def record_programs_of_log(log: ServerLog) -> bool:
     with transaction.atomic():
         of_server = ProgramUse.objects.filter(server=log.server)
         seen = of_server.values_list("program", "release", "user", "last_seen_at")
-        for program, release, user, last in seen:
+        for program, release, user, last in seen if uses else ():
             use = uses.get((program, release, user))
             if use is not None and use.last_seen_at <= last:
                 del uses[program, release, user]

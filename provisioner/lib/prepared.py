@@ -72,9 +72,9 @@ class Prepared(Generic[Row]):
 def planned_cursor() -> CursorWrapper:
     """Return a cursor for statements that a worker asks all the time, by a key.
 
-    From their sixth time on a connection PostgreSQL need not read them again, and soon
-    not plan them either (PREPARE, plan_cache_mode). Django's own cursor writes values
-    into the statement, so that each is a new one.
+    From their second time on a connection PostgreSQL neither reads nor plans them again
+    (`prepare_threshold` and plan_cache_mode in the settings). Django's own cursor
+    writes values into the statement, so that each is a new one.
     """
     here: Any = connection
     here.close_if_health_check_failed()
