@@ -97,6 +97,7 @@ class Event(models.Model):
         indexes = (
             models.Index(fields=("-at", "-id"), name="event_by_time"),
             models.Index(fields=("kind", "-at"), name="event_by_kind"),
+            models.Index(fields=("actor_name", "-at"), name="event_by_actor"),
             models.Index(
                 fields=("subject_kind", "subject_id", "-at"), name="event_by_subject"
             ),

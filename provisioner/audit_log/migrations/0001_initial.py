@@ -101,6 +101,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(BY_MONTH, migrations.RunSQL.noop),
         migrations.AddIndex('Event', models.Index(fields=['-at', '-id'], name='event_by_time')),
         migrations.AddIndex('Event', models.Index(fields=['kind', '-at'], name='event_by_kind')),
+        migrations.AddIndex('Event', models.Index(fields=['actor_name', '-at'], name='event_by_actor')),
         migrations.AddIndex('Event', models.Index(fields=['subject_kind', 'subject_id', '-at'], name='event_by_subject')),
         migrations.RunSQL(REFUSE, ALLOW),
     ]
