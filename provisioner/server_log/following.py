@@ -46,6 +46,8 @@ MOST_LEFT_OPEN = 2_000
 _OF_A_FILE = (
     *("head", "offset", "running", "left_open", "loose_ends", "behind_bytes"),
 )
+# What tells one who stores that another one did meanwhile.
+_READ_TO = ("head", "offset", "left_open", "loose_ends")
 # The last block of a file that nobody writes to has ended.
 _QUIET_AFTER_SECONDS = 10.0
 
@@ -349,11 +351,15 @@ def save(
     parser: LogParser,
     batch: Batch | None = None,
 ) -> bool:
-    """Store a batch, with how far its log was read; False if another one did that."""
+    """Store a batch, with how far its log was read; False if another one did that.
+
+    Or if an upload brought commands or ends meanwhile: what is read next may be of
+    them, so the batch is read again.
+    """
     counts, parser.counts = parser.counts, ReadCounts()
     with transaction.atomic():
         now = locked_logs().get(pk=log.pk)
-        if (now.head, now.offset) != (log.head, log.offset):
+        if any(getattr(now, name) != getattr(log, name) for name in _READ_TO):
             return False
         if batch is not None:
             batch.save(counts)
@@ -361,6 +367,6 @@ def save(
             keep_file(log)
             log.left_open = log.left_open if log.head else []
         log.head, log.offset, log.running = head, offset, state_of(parser.running)
-        log.loose_ends = parser.loose_ends
+        log.loose_ends = [list(end) for end in parser.loose_ends]
         log.save(update_fields=(*_OF_A_FILE, "gaps"))
     return True

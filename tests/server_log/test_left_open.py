@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.server_log import following, parsing
@@ -22,6 +24,10 @@ from provisioner.server_log.models import (
 from provisioner.server_log.parsing import LogParser
 from provisioner.sites.models import PerforceServer
 from tests.server_log.logs import end, info, start, whole
+from tests.support.crossing import (
+    in_a_connection_of_its_own,
+    wait_until_somebody_waits_for_a_lock,
+)
 from tests.support.factories import PerforceServerFactory
 
 pytestmark = pytest.mark.django_db
@@ -168,6 +174,38 @@ def test_a_worker_remembers_ends_until_an_older_file_is_uploaded(
 
     log.refresh_from_db()
     assert (log.ends_without_start, log.loose_ends) == (0, [])
+    assert LogCommand.objects.get(command="user-sync").lapse_ms == 42_000
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_stores_while_an_upload_ends_forgets_nothing_of_it(
+    server: PerforceServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "log"
+    path.write_text(whole(5, "user-print", second=55))
+    os.utime(path, (0, 0))
+    log = ServerLog.objects.create(server=server, path=str(path))
+    follow(log, for_seconds=60)
+    with path.open("a") as file:
+        file.write(whole(6, "user-where", second=56))
+    os.utime(path, (0, 0))
+    ends = whole(2, "user-have", second=30) + info(end(410, "42", second=43))
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            read(server, tmp_path / "log.2", ends + info(start(7, "user-dirs")))
+            read_on = in_a_connection_of_its_own(lambda: follow(log, for_seconds=60))
+            reading = pool.submit(read_on)
+            wait_until_somebody_waits_for_a_lock()
+        reading.result()
+    log.refresh_from_db()
+    follow(log, for_seconds=60)
+
+    log.refresh_from_db()
+    assert [pid for pid, *_ in log.loose_ends] == [410]
+    assert [each["pid"] for each in log.left_open] == [7]
+    assert log.commands == LogCommand.objects.count() == 4
+    read(server, tmp_path / "log.1", FIRST)
     assert LogCommand.objects.get(command="user-sync").lapse_ms == 42_000
 
 
