@@ -368,10 +368,9 @@ class LogParser:
             if abs(command.started - (end.ended - end.lapse)) <= _ROUNDED:
                 ends.remove(end)
                 self.counts.ends_without_start -= 1
-                # What a command used is told after its end, and more exactly.
-                is_told = command.is_tracked
-                lapse = command.lapse if is_told else end.lapse
-                usage = b"" if is_told else end.usage.encode()
+                # What is told after its end is more exact; there may be less of it.
+                lapse = command.lapse if command.is_tracked else end.lapse
+                usage = b"" if command.max_rss_kb else end.usage.encode()
                 _end(command, end.ended, lapse, usage)
                 return
 

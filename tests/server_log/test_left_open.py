@@ -22,6 +22,7 @@ from provisioner.server_log.models import (
     ServerLog,
 )
 from provisioner.server_log.parsing import LogParser
+from provisioner.server_log.records import LoggedCommand
 from provisioner.sites.models import PerforceServer
 from tests.server_log.logs import end, info, start, whole
 from tests.support.crossing import (
@@ -175,6 +176,18 @@ def test_a_worker_remembers_ends_until_an_older_file_is_uploaded(
     log.refresh_from_db()
     assert (log.ends_without_start, log.loose_ends) == (0, [])
     assert LogCommand.objects.get(command="user-sync").lapse_ms == 42_000
+
+
+def test_what_its_end_told_counts_where_its_track_tells_less() -> None:
+    parser = LogParser()
+    parser.feed(info(end(410, ".008")).encode())
+    parser.feed(info(start(410, "user-login -s", second=1), "--- lapse .009s").encode())
+
+    [login] = parser.finish()
+
+    assert isinstance(login, LoggedCommand)
+    assert (login.lapse, login.is_completed) == (0.009, True)
+    assert (login.user_cpu_ms, login.blocks_written, login.max_rss_kb) == (12, 16, 4096)
 
 
 @pytest.mark.django_db(transaction=True)
