@@ -235,6 +235,12 @@ class LogCommand(models.Model):
                 models.Index(fields=(name, "lapse_ms"), name=f"log_command_{name}")
                 for name in ("user", "client", "host", "program", "command")
             ),
+            # Their newest, and how many: of a host in thousands, by time alone, nearly
+            # all commands of its days are looked at.
+            *(
+                models.Index(fields=(name, "started_at"), name=f"log_command_of_{name}")
+                for name in ("user", "client", "host")
+            ),
         )
 
     def __str__(self) -> str:

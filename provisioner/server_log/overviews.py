@@ -13,7 +13,7 @@ from django.urls import reverse
 from provisioner.accounts.models import User
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.server_log.checkpoints import checkpoints
-from provisioner.server_log.models import LogCommand, Origin, ServerLog
+from provisioner.server_log.models import LogCommand, LogMessage, Origin, ServerLog
 from provisioner.server_log.periods import Period
 from provisioner.server_log.polling import Polling
 from provisioner.server_log.queries import queue_of
@@ -27,6 +27,9 @@ from provisioner.server_log.tallies import (
 )
 from provisioner.sites.models import PerforceServer
 from provisioner.web.charts import Chart, Point, Stretch, Unit
+
+# That lists offer.
+_LONGEST_DAYS = "90"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +46,26 @@ class LogOverview:
         return " on the host" if is_there else ""
 
     @property
-    def oddities(self) -> list[tuple[str, int]]:
-        """What was odd about the log, and how often."""
+    def commands(self) -> str:
+        """The address of what was read of it."""
+        return self._rows("server-command-list")
+
+    @property
+    def oddities(self) -> list[tuple[str, int, str]]:
+        """What was odd about the log, how often, and where its rows are."""
         counts = {name: getattr(self.log, name) for name in ODDITIES}
-        return oddities_in(counts)
+        rows = {
+            ODDITIES["other_lines"]: self._rows(
+                "server-message-list", kind=LogMessage.Kind.OTHER
+            )
+        }
+        return [
+            (said, count, rows.get(said, "")) for said, count in oddities_in(counts)
+        ]
+
+    def _rows(self, url_name: str, **criteria: str) -> str:
+        asked = {**criteria, "days": _LONGEST_DAYS, "server": self.log.server.name}
+        return f"{reverse(url_name)}?{urlencode(asked)}"
 
 
 ODDITIES = {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import html
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.db import connection
@@ -197,6 +200,61 @@ def test_commands_are_listed_for_administrators(
     assert [each["lapse_ms"] for each in found.json()["results"]] == [8390]
     assert failed.text.count('<span class="aside">failed</span>') == 1
     assert [each["pid"] for each in of_api.json()["results"]] == [77]
+    # As if its file had been uploaded after later ones.
+    last = LogCommand.objects.get(command="user-sync")
+    last.started_at += dt.timedelta(milliseconds=1)
+    ensure_days([last.started_at.date()])
+    last.save()
+    first = api_as_admin.get("/api/v1/server-commands", {"limit": "1"}).json()
+    [then] = api_as_admin.get(first["next"]).json()["results"]
+    others = LogCommand.objects.exclude(pk=last.pk)
+    assert [each["command"] for each in first["results"]] == ["user-sync"]
+    assert then["id"] == others.order_by("-pk")[0].pk
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/perforce/load/?by=user&order=sent_mb&",
+        "/perforce/load/locks/?by=table&",
+        *("/perforce/load/polling/?", "/perforce/load/waits/?"),
+        "/perforce/load/lapses/?user=ann&",
+        "/perforce/load/uses/?table=db.have&",
+        "/perforce/commands/?has_failed=1&at_least=1&q=ann&sort=-lapse_ms&page=2&",
+        "/perforce/messages/?kind=error&",
+    ],
+)
+def test_what_a_page_shows_is_asked_of_the_api(
+    path: str,
+    read_log: ServerLog,
+    admin: User,
+    signed_in: Callable[[User], Client],
+) -> None:
+    browser = signed_in(admin)
+    page = browser.get(f"{path}server=commit&days=30&since=&until=&whose=").text
+
+    [link] = re.findall('href="(/api/v1/server-[^"]*)"', page)
+    address = html.unescape(link)
+    asked = dict(parse_qsl(address.partition("?")[2]))
+    given = dict(parse_qsl(path.partition("?")[2]))
+    left_out = {"q", "sort", "page"}
+    assert {name: asked[name] for name in given.keys() - left_out}.items() <= (
+        given.items()
+    )
+    assert asked["server"] == "commit"
+    assert not left_out & asked.keys()
+    assert browser.get(address).status_code == 200
+
+
+def test_numbers_of_a_log_lead_to_its_rows(
+    read_log: ServerLog, admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    ServerLog.objects.update(other_lines=3)
+    page = html.unescape(signed_in(admin).get("/perforce/logs/").text)
+
+    asked = "days=90&server=commit"
+    assert f'<a href="/perforce/commands/?{asked}">4</a>' in page
+    assert f'<a href="/perforce/messages/?kind=other&{asked}">3</a>' in page
 
 
 def test_the_worker_on_the_servers_host_reads_its_log(

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.accounts import permissions
+from provisioner.api.pagination import Pages
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
 from provisioner.server_log import actions
@@ -289,11 +290,21 @@ class LockWaitViewSet(ShortListViewSet):
         return self.page_of(lock_waits(self.user, **query).blocked)
 
 
+class NewestBegun(Pages):
+    """By when they began: logs are not always read in their order."""
+
+    ordering = "-started_at"
+
+    def get_ordering(self, *_: Any) -> tuple[str, ...]:
+        return self.ordering, "-id"
+
+
 class LogCommandViewSet(ApiViewSet):
     """For administrators: the commands in the logs of Perforce servers."""
 
     queryset = LogCommand.objects.none()
     serializer_class = LogCommandSerializer
+    pagination_class = NewestBegun
 
     @described(
         "List commands of Perforce servers",

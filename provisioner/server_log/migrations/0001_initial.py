@@ -342,4 +342,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex('LogCommand', models.Index(fields=['host', 'lapse_ms'], name='log_command_host')),
         migrations.AddIndex('LogCommand', models.Index(fields=['program', 'lapse_ms'], name='log_command_program')),
         migrations.AddIndex('LogCommand', models.Index(fields=['command', 'lapse_ms'], name='log_command_command')),
+        migrations.AddIndex('LogCommand', models.Index(fields=['user', 'started_at'], name='log_command_of_user')),
+        migrations.AddIndex('LogCommand', models.Index(fields=['client', 'started_at'], name='log_command_of_client')),
+        migrations.AddIndex('LogCommand', models.Index(fields=['host', 'started_at'], name='log_command_of_host')),
     ]

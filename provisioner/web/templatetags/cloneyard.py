@@ -15,8 +15,10 @@ from django.forms.utils import flatatt
 from django.template.context import Context
 from django.template.defaulttags import CsrfTokenNode
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from provisioner import __version__
@@ -103,6 +105,19 @@ def theme_choices(context: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     chosen = theme(context) or "system"
     values = ("system", *themes.THEMES)
     return [(value, value.capitalize(), value == chosen) for value in values]
+
+
+# Of pages alone: what the API does not ask for.
+_OF_PAGES = {"as", "q", "sort", "page", "more", "view", "choose"}
+
+
+@register.simple_tag(takes_context=True)
+def api_address(context: Mapping[str, Any], name: str, **criteria: str) -> str:
+    """Return the address in the API of what a page shows, by the same criteria."""
+    asked = context["request"].GET.dict()
+    kept = {key: value for key, value in asked.items() if key not in _OF_PAGES}
+    named = {key: value for key, value in {**kept, **criteria}.items() if value}
+    return f"{reverse(f'api:{name}')}?{urlencode(named)}"
 
 
 @register.simple_tag
