@@ -35,7 +35,7 @@ class Source:
 
     `samples` returns those of a server in a period, by what was measured; each value is
     in `unit`, and lower is better. `work` returns how much was done there a day, in the
-    words of `work_unit`; None: not known.
+    words of `work_unit`; None: not known. `begins` says how to have some, and how long.
     """
 
     code: str
@@ -44,6 +44,7 @@ class Source:
     samples: Callable[[PerforceServer, Period], dict[str, Sample]]
     work: Callable[[PerforceServer, Period], float | None]
     work_unit: str
+    begins: str
 
 
 def _samples_of_probe(server: PerforceServer, period: Period) -> dict[str, Sample]:
@@ -111,6 +112,8 @@ SOURCES = (
         samples=_samples_of_probe,
         work=changes_a_day,
         work_unit="changes a day",
+        begins="Probes begin with the first host worker of the server, and are kept "
+        "for 13 months.",
     ),
     Source(
         code="processes",
@@ -119,6 +122,8 @@ SOURCES = (
         samples=_samples_of_processes,
         work=changes_a_day,
         work_unit="changes a day",
+        begins="They are counted every five minutes where p4 monitor can be read, and "
+        "kept for 13 months.",
     ),
     Source(
         code="log",
@@ -127,6 +132,8 @@ SOURCES = (
         samples=_samples_of_log,
         work=commands_a_day,
         work_unit="commands a day",
+        begins="Read the log of the server, or upload it. Its sums by hour are kept "
+        "for 400 days.",
     ),
 )
 """Another one is a line here, and two functions."""

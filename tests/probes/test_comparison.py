@@ -195,6 +195,11 @@ def test_a_report_is_a_page_and_a_csv(
     assert lines[0].startswith("server,measure,unit,before_number,before_days,")
     assert lines[2].startswith("commit,dirs //*,s,80,")
 
+    without = browser.get(f"{asked}&what=log").text
+    assert (
+        "Nothing was measured in either period. Read the log of the server" in without
+    )
+
     refused = browser.get(f"{path}?server=commit")
     assert refused.status_code == 409
     assert "Choose a moment, or give this time." in refused.text
