@@ -604,7 +604,7 @@ TYPED = {
     },
     "WebhookChangeForm": {"url": "Webhook.url", "events": CHOSEN},
     "WebhookCreateForm": {"template": CHOSEN, "format": CHOSEN},
-    "ShareForm": {"kind": CHOSEN, "name": ASKED},
+    "ShareForm": {"kind": CHOSEN, "name": ASKED, "span": CHOSEN},
     "UnsubmittedForm": {"unsubmitted": CHOSEN},
     "LogForm": {"q": "plain text: engine/logs/search.py", "wrap": CHOSEN},
     "NewPasswordForm": dict.fromkeys(
@@ -805,7 +805,7 @@ TYPED = {
         "clean_cron": "RefreshPolicy.clean_cron",
     },
     "ResumeRequest": {"reason": "Event.reason"},
-    "ShareCreateRequest": {"person": ASKED, "team": ASKED},
+    "ShareCreateRequest": {"person": ASKED, "team": ASKED, "ends_at": "a time"},
     "TemplateBuildRequest": {
         "paths": "arguments of p4: templates._checked_paths",
     },

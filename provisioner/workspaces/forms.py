@@ -8,10 +8,10 @@ from typing import Any
 
 from django import forms
 from django.forms.boundfield import BoundWidget
-from django.utils import timezone
 
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
+from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
 from provisioner.web.filters import FilterForm
@@ -100,7 +100,7 @@ class ShareForm(AskingForm):
 
     def clean_span(self) -> dt.datetime | None:
         """Return when it ends, which is in the future."""
-        now, end = timezone.now(), self.cleaned_data["span"]
+        now, end = clocks.database_now(), self.cleaned_data["span"]
         ends_at: dt.datetime | None = (
             now + end if isinstance(end, dt.timedelta) else end
         )

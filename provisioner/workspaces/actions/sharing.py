@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 
 from django.db import transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
@@ -13,6 +12,7 @@ from provisioner.accounts.models import Team, User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
 from provisioner.engine.deferring import defer_once
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest, TooMany
 from provisioner.lib.times import recorded
 from provisioner.sites.models import OpenTo
@@ -51,7 +51,7 @@ def workspace_share(
     permissions.require(can_change_workspace(by, workspace))
     if bool(person) == bool(team):
         raise InvalidRequest("Name a person or a team.")
-    if ends_at is not None and ends_at <= timezone.now():
+    if ends_at is not None and ends_at <= clocks.database_now():
         raise InvalidRequest.at("ends_at", "Give an end in the future.")
     reader = _person(person, workspace) if person else _team(team, workspace)
     with transaction.atomic():
