@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
+from typing import Any
+
+from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
@@ -235,9 +237,10 @@ def _fail(template: Template, failure: Failure) -> None:
         )
 
 
-def _visible_to(user: User) -> Q:
+def _visible_to(user: User) -> QuerySet[Any, Any]:
     """Builds are visible to everybody, as their results are."""
-    return Q(subject__template__isnull=False) & in_scope(user, by="subject__template")
+    templates = Template.with_deleted.filter(in_scope(user, by="pk"))
+    return templates.order_by().values("subject")
 
 
 subjects.register(

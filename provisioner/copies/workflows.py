@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
+from typing import Any
+
+from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.copies import steps
@@ -146,10 +148,11 @@ def _fail(copy: WorkspaceCopy, failure: Failure) -> None:
         )
 
 
-def _visible_to(user: User) -> Q:
+def _visible_to(user: User) -> QuerySet[Any, Any]:
     """Copies are visible to everybody who may see their workspace."""
     workspaces = workspaces_visible_to(user).order_by().values("pk")
-    return Q(subject__workspacecopy__workspace__in=workspaces)
+    copies = WorkspaceCopy.with_deleted.filter(workspace__in=workspaces)
+    return copies.order_by().values("subject")
 
 
 subjects.register(

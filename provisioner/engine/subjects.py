@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation, Subject
@@ -55,16 +55,16 @@ class SubjectKind:
     """Rows that operations can be about.
 
     `field` is the name of their model in lower case. `rows` is how steps load one, with
-    its site and whatever else they need. `visible` is the condition for operations
-    about rows that a person may see. A row is in one of the states `moving` while an
-    operation moves it; `fail` records on such a row why that failed. `crumbs` is the
-    template of the links that lead to one. `error_patterns` are what to search the logs
-    about a row for, before the usual patterns.
+    its site and whatever else they need. `visible` returns the ids of the subjects of
+    the rows that a person may see, deleted ones included. A row is in one of the states
+    `moving` while an operation moves it; `fail` records on such a row why that failed.
+    `crumbs` is the template of the links that lead to one. `error_patterns` are what to
+    search the logs about a row for, before the usual patterns.
     """
 
     field: str
     rows: Callable[[], QuerySet[Any]]
-    visible: Callable[[User], Q]
+    visible: Callable[[User], QuerySet[Any, Any]]
     moving: Collection[str]
     fail: Callable[[Any, Failure], None]
     crumbs: str

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
+from typing import Any
+
+from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.catalog.queries import in_scope
@@ -352,11 +354,10 @@ def _state_after(mirror: Mirror) -> Mirror.State:
     return Mirror.State.FORMER
 
 
-def _visible_to(user: User) -> Q:
+def _visible_to(user: User) -> QuerySet[Any, Any]:
     """Mirrors are visible to everybody who may see their template."""
-    return Q(subject__mirror__isnull=False) & in_scope(
-        user, by="subject__mirror__template"
-    )
+    mirrors = Mirror.with_deleted.filter(in_scope(user, by="template"))
+    return mirrors.order_by().values("subject")
 
 
 subjects.register(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.engine import subjects
@@ -117,9 +118,9 @@ def _fail(run: QualificationRun, failure: Failure) -> None:
         )
 
 
-def _visible_to(user: User) -> Q:
-    by = "subject__qualificationrun__"
-    return Q(subject__qualificationrun__isnull=False) & is_visible(user, by=by)
+def _visible_to(user: User) -> QuerySet[Any, Any]:
+    runs = QualificationRun.objects.filter(is_visible(user))
+    return runs.order_by().values("subject")
 
 
 subjects.register(

@@ -4,7 +4,9 @@ host.
 
 from __future__ import annotations
 
-from django.db.models import Q
+from typing import Any
+
+from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.engine import subjects
@@ -161,8 +163,8 @@ def _fail(sandbox: Sandbox, failure: Failure) -> None:
         )
 
 
-def _visible_to(user: User) -> Q:
-    return Q(subject__sandbox__isnull=False) & is_visible(user, by="subject__sandbox__")
+def _visible_to(user: User) -> QuerySet[Any, Any]:
+    return Sandbox.with_retired.filter(is_visible(user)).order_by().values("subject")
 
 
 subjects.register(

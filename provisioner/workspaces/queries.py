@@ -175,16 +175,14 @@ def uses_of_templates(user: User, *, since: dt.datetime) -> dict[int, Uses]:
     return {template_id: Uses(*numbers) for template_id, *numbers in rows}
 
 
-def operations_of_workspaces_visible_to(user: User) -> Q:
-    """Return the condition for operations of the workspaces that a person may see.
+def subjects_of_workspaces_visible_to(user: User) -> QuerySet[Any, Any]:
+    """Return the ids of the subjects of the workspaces that a person may see.
 
     Each part uses its own index; combined, they would read all rows.
     """
     theirs = Workspace.objects.filter(own_or_of_team(user), is_pooled=False).order_by()
     shared = Share.objects.reaching(user).filter(workspace__is_pooled=False).order_by()
-    return Q(subject__in=theirs.values("subject")) | Q(
-        subject__in=shared.values("workspace__subject")
-    )
+    return theirs.values("subject").union(shared.values("workspace__subject"))
 
 
 def with_newest_operation(workspaces: QuerySet[Workspace]) -> QuerySet[Workspace]:

@@ -27,7 +27,7 @@ from provisioner.workspaces.models import (
     WorkspaceOperation,
 )
 from provisioner.workspaces.queries import (
-    operations_of_workspaces_visible_to,
+    subjects_of_workspaces_visible_to,
     trash_seconds_of,
     was_purged,
 )
@@ -353,7 +353,7 @@ subjects.register(
         rows=lambda: Workspace.objects.select_related(
             "snapshot", "template", "site__perforce_server"
         ),
-        visible=operations_of_workspaces_visible_to,
+        visible=subjects_of_workspaces_visible_to,
         moving=MOVING,
         fail=_fail,
         crumbs="workspaces/_crumbs.html",

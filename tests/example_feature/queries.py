@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet
+from typing import Any
+
+from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from tests.example_feature.models import Errand
@@ -14,6 +16,6 @@ def errands_visible_to(user: User) -> QuerySet[Errand]:
     return errands if user.is_administrator else errands.filter(owner=user)
 
 
-def operations_visible_to(user: User) -> Q:
-    """Return the condition for operations about a person's errands."""
-    return Q(subject__in=errands_visible_to(user).order_by().values("subject"))
+def subjects_visible_to(user: User) -> QuerySet[Any, Any]:
+    """Return the ids of the subjects of a person's errands."""
+    return errands_visible_to(user).order_by().values("subject")

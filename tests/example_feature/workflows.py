@@ -8,7 +8,7 @@ from provisioner.engine.queues import STORAGE
 from provisioner.engine.subjects import Failure, SubjectKind
 from provisioner.engine.workflow import StepSpec, Workflow, register
 from tests.example_feature.models import Errand, ErrandOperation
-from tests.example_feature.queries import operations_visible_to
+from tests.example_feature.queries import subjects_visible_to
 from tests.example_feature.steps import ensure_back, ensure_gone
 
 RUN = (
@@ -40,7 +40,7 @@ subjects.register(
     SubjectKind(
         field="errand",
         rows=lambda: Errand.objects.select_related("site__perforce_server"),
-        visible=operations_visible_to,
+        visible=subjects_visible_to,
         moving=(Errand.State.RUNNING,),
         fail=_fail,
         crumbs="example_feature/_crumbs.html",
