@@ -115,16 +115,17 @@ def reclaimable(user: User) -> Reclaimable:
     Raises: NotAllowed.
     """
     permissions.require(user.is_administrator)
-    is_unseen = Q(activity_seen_at__isnull=True)
-    is_abandoned = looks_abandoned(now=timezone.now())
-    found = _ready(user).filter(is_abandoned | is_unseen).order_by()
-    sums = found.aggregate(
-        number=Count("pk", filter=~is_unseen),
-        frees_bytes=Coalesce(Sum("unique_bytes", filter=~is_unseen), 0),
-        unmeasured=Count("pk", filter=~is_unseen & Q(unique_bytes__isnull=True)),
-        unseen=Count("pk", filter=is_unseen),
+    ready = _ready(user).order_by()
+    sums = ready.filter(looks_abandoned(now=timezone.now())).aggregate(
+        number=Count("pk"),
+        frees_bytes=Coalesce(Sum("unique_bytes"), 0),
+        unmeasured=Count("pk", filter=Q(unique_bytes__isnull=True)),
     )
-    return Reclaimable(after_days=settings.ABANDONED_AFTER_DAYS, **sums)
+    return Reclaimable(
+        unseen=ready.filter(activity_seen_at__isnull=True).count(),
+        after_days=settings.ABANDONED_AFTER_DAYS,
+        **sums,
+    )
 
 
 def _ready(user: User) -> QuerySet[Workspace]:

@@ -139,8 +139,8 @@ def test_more_of_them_take_no_more_queries(
         abandon(make_ready(alice, snapshot, name=f"w{number}"), days=41)
 
     # Those found, lease policies, other clones, who was asked, those being retired,
-    # what all of them come to with how many were not looked at.
-    with django_assert_num_queries(6):
+    # what all of them come to, how many were not looked at.
+    with django_assert_num_queries(7):
         assert len(abandoned_workspaces(admin).workspaces) == 5
 
 

@@ -204,6 +204,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='workspace',
+            index=models.Index(condition=models.Q(('is_pooled', False), ('state', 'ready')), fields=['idle_since', 'id'], include=('activity_seen_at', 'used_at'), name='workspace_by_idle'),
+        ),
+        migrations.AddIndex(
+            model_name='workspace',
             index=models.Index(condition=models.Q(('is_pooled', True)), fields=['pool', 'state'], name='workspace_in_pool'),
         ),
         migrations.AddIndex(

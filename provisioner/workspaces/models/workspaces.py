@@ -415,6 +415,13 @@ class Workspace(Routed, MeasuredVolume, HasOperations):
                 condition=Q(retired_as_abandoned=True),
                 name="workspace_as_abandoned",
             ),
+            # Without what each measurement changes: abandoned ones are few.
+            models.Index(
+                fields=("idle_since", "id"),
+                include=("activity_seen_at", "used_at"),
+                condition=Q(state="ready", is_pooled=False),
+                name="workspace_by_idle",
+            ),
             models.Index(
                 fields=("pool", "state"),
                 condition=Q(is_pooled=True),
