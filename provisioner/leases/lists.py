@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from django.db.models import QuerySet
 from django.urls import reverse
 
+from provisioner.accounts.mails import why_no_mail_to
 from provisioner.accounts.models import User
 from provisioner.leases.abandoned import (
     abandoned_matching,
@@ -104,6 +105,8 @@ class RetireAbandoned(Act[Workspace]):
         return workspace_retire_abandoned(by=self.by, workspace=row)
 
     def says(self, row: Workspace, result: Outcome) -> str:
+        if why_not := why_no_mail_to(row.owner):
+            return f"{result.sentence} Nobody is notified. {why_not}"
         return result.sentence
 
     def leads_to(self, outcomes: Sequence[RowOutcome[Workspace]]) -> str:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from provisioner.accounts.mails import NO_MAIL_SERVER
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.gateways import registry
@@ -191,8 +192,14 @@ def test_a_mail_is_tried_again_for_a_day_without_an_answer_and_never_after_a_bre
 
 
 def test_the_page_shows_whom_and_asks_those_alone(
-    server: PerforceServer, as_admin: Client
+    server: PerforceServer, as_admin: Client, settings: Any
 ) -> None:
+    sending, settings.EMAIL_BACKEND = settings.EMAIL_BACKEND, NO_MAIL_SERVER
+    page = as_admin.get(reverse("program-releases"))
+    assert "Nobody can be mailed. This installation sends no mail" in page.text
+    assert "Send 2 mails" not in page.text
+    settings.EMAIL_BACKEND = sending
+
     page = as_admin.get(reverse("program-releases"))
     assert "p4 2019.1 (too old)" in page.text
     assert "Send 2 mails" in page.text

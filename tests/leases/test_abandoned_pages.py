@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from provisioner.accounts.mails import NO_MAIL_SERVER
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
 from provisioner.leases.abandoned import retirements_of_abandoned
@@ -88,11 +91,13 @@ def test_owners_are_asked_after_a_preview(as_admin: Client, ready: Workspace) ->
 
 
 def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
-    as_admin: Client, ready: Workspace
+    as_admin: Client, ready: Workspace, settings: Any
 ) -> None:
     abandon(ready)
+    settings.EMAIL_BACKEND = NO_MAIL_SERVER
     preview = post(as_admin, ABANDONED, do="retire", chosen=[ready.pk])
     assert "Retire 1 workspace?" in preview.content.decode()
+    assert "Nobody is notified. This installation sends no" in preview.content.decode()
     ready.refresh_from_db()
     assert ready.state == Workspace.State.READY
 

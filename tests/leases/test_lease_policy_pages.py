@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from provisioner.accounts.mails import NO_MAIL_SERVER
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.leases.models import LeasePolicy
 from provisioner.workspaces.models import Workspace
@@ -31,7 +33,10 @@ def seal_in(text: str) -> str:
     return found[1]
 
 
-def test_it_shows_what_counts(as_admin: Client, template: Template) -> None:
+def test_it_shows_what_counts(
+    as_admin: Client, template: Template, settings: Any
+) -> None:
+    settings.EMAIL_BACKEND = NO_MAIL_SERVER
     LeasePolicy.objects.create(
         template=template, purpose="build", default_seconds=3600, trash_seconds=0
     )
@@ -41,6 +46,7 @@ def test_it_shows_what_counts(as_admin: Client, template: Template) -> None:
     assert "built in" in page
     assert "90 d at a time" in page
     assert "7 d, 1 d" in page
+    assert "Nobody is warned before a lease ends. This installation sends no" in page
     own = page[page.index("Policies of templates") :]
     assert f">{template.name}</a>" in own
     assert "Build only" in own
