@@ -134,7 +134,10 @@ def savings(user: User) -> list[Saved]:
     for team_id, made, gone, unused_bytes in plain_rows(_unused(months)):
         for age in range(gone + 1, made + 1):
             of(age, team_id).unused_bytes += int(unused_bytes)
-    return sorted(found.values(), key=lambda one: (-one.month.toordinal(), one.team))
+    return sorted(
+        found.values(),
+        key=lambda one: (-one.month.toordinal(), not one.team, one.team),
+    )
 
 
 def totals(rows: Iterable[Saved]) -> list[tuple[Saved, list[Saved]]]:

@@ -65,7 +65,7 @@ class SetQuota(Act[User]):
         before, after = QuotaForm.in_words(row), QuotaForm.in_words(result)
         if before == after:
             return "Nothing changes."
-        return f"{after} instead of {before.lower()}."
+        return f"{after} instead of {before[0].lower()}{before[1:]}."
 
 
 class SetRole(Act[User]):

@@ -53,7 +53,7 @@ def my_view_save(request: WebRequest) -> HttpResponse:
         except ActionRefused as refusal:
             form.add_error("name", refusal.sentence)
         else:
-            said = f"Saved the view “{view}”. Its address is yours."
+            said = f"Saved the view “{view}”. You can share its address."
             return done(request, said, f"{path}?view={view.pk}")
     context = {
         "form": form,

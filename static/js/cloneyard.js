@@ -54,6 +54,13 @@
     if (event.persisted) location.reload();
   });
 
+  // The effect beside a form judges it anew with each letter.
+  document.addEventListener("input", (event) => {
+    const form = event.target.closest('[hx-target="#effect"]');
+    form?.querySelectorAll(".errorlist, .notice-error").forEach((it) => it.remove());
+    form?.querySelectorAll(".field-wrong").forEach((it) => it.classList.remove("field-wrong"));
+  });
+
   // A slider shows no number of its own.
   document.addEventListener("input", (event) => {
     const shown = document.querySelector(`output[data-value-of="${event.target.id}"]`);

@@ -162,11 +162,15 @@ def extend(page: Page, chosen: list[Workspace], *, scripts: bool) -> None:
         page.get_by_label(f"Choose {one.name}", exact=True).check()
     press(page, "Extend…")
     effect, show = page.locator("#effect"), "Show what happens"
+    page.get_by_label("New lease length").fill("soon")
+    press(page, "Extend 2 workspaces")
+    expect(page.locator(".errorlist")).to_have_count(1)
     before = effect.text_content() or ""
     page.get_by_label("New lease length").fill("60 d")
     if page.get_by_role("button", name=show).is_visible():
         press(page, show)
     expect(effect).not_to_have_text(before)
+    expect(page.locator(".errorlist")).to_have_count(0)
     press(page, "Extend 2 workspaces")
     expect(page.get_by_role("status")).to_contain_text("2 workspaces")
     for one in Workspace.objects.filter(pk__in=ends):

@@ -249,6 +249,8 @@ def test_many_get_a_quota_of_which_nothing_else_changes(
     alice.refresh_from_db()
     assert (alice.max_workspaces, alice.max_unique_bytes) == (7, 2**31)
     sent |= {"workspaces": "none", "space": "same", "max_unique_bytes": ""}
+    shown = as_admin.post(PEOPLE, {**sent, "step": "again"}).text
+    assert "Any number and 2 GiB instead of up to 7 and 2 GiB." in shown
     as_admin.post(PEOPLE, {**sent, "step": "sure"})
     alice.refresh_from_db()
     assert (alice.max_workspaces, alice.max_unique_bytes) == (None, 2**31)

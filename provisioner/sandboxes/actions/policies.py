@@ -32,8 +32,8 @@ def sandbox_policy_save(
         record_event(
             team,
             kind="sandbox_policy_saved",
-            message=f"Each of its people may have {at_most} sandboxes for "
-            f"{longest_hours} hours"
+            message=f"Each of its people may have {at_most} "
+            f"{'sandbox' if at_most == 1 else 'sandboxes'} for {longest_hours} hours"
             + (f", and {team_at_most} together." if team_at_most else "."),
             actor=by,
         )
