@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from provisioner.accounts.models import User
 from provisioner.engine.workers import alive_workers, unserved
+from provisioner.lib.times import duration_text
 from provisioner.server_log.checkpoints import checkpoints
 from provisioner.server_log.models import LogCommand, LogMessage, Origin, ServerLog
 from provisioner.server_log.periods import Period
@@ -143,7 +144,7 @@ def load_chart(reader: User, asked: Asked) -> Chart:
         part=OURS_SAID,
         stretches=_stretches(asked),
         points=[_point(each, asked) for each in found],
-        text=_seconds,
+        text=duration_text,
         of="Time (UTC)",
         nothing="No command was logged in this time.",
     )
@@ -156,9 +157,9 @@ def _point(moment: Moment, asked: Asked) -> Point:
         at=int(moment.at.timestamp()),
         value=moment.lapse_ms / 1000,
         cells=(
-            _seconds(moment.lapse_ms / 1000),
-            _seconds(moment.wait_ms / 1000),
-            _seconds(moment.ours_ms / 1000),
+            duration_text(moment.lapse_ms / 1000),
+            duration_text(moment.wait_ms / 1000),
+            duration_text(moment.ours_ms / 1000),
             f"{moment.commands:,}",
         ),
         part=moment.ours_ms / 1000 or None,
@@ -174,7 +175,7 @@ def lapse_chart(found: Lapses, asked: Asked) -> Chart:
         unit=Unit.SECONDS,
         columns=("Took", "Command", "User", "Waited for locks"),
         points=[_dot(each) for each in found.commands],
-        text=_seconds,
+        text=duration_text,
         of="Begun (UTC)",
         is_dots=True,
         lines=SLOW_LINES,
@@ -193,10 +194,10 @@ def _dot(command: LogCommand) -> Point:
         at=int(began.timestamp()),
         value=seconds,
         cells=(
-            _seconds(seconds),
+            duration_text(seconds),
             command.command,
             command.user,
-            _seconds(command.wait_ms / 1000),
+            duration_text(command.wait_ms / 1000),
         ),
         part=seconds if is_ours else None,
         url=reverse("server-command-detail", args=[command.pk]),
@@ -218,10 +219,6 @@ def _stretches(asked: Asked) -> list[Stretch]:
         )
         for each in checkpoints(period=asked.period, server=asked.server)
     ]
-
-
-def _seconds(number: float) -> str:
-    return f"{number:,.1f} s"
 
 
 @dataclass(frozen=True, kw_only=True)

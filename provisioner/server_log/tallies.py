@@ -93,6 +93,10 @@ class Tally:
     def mean_ms(self) -> int:
         return self.lapse_ms // max(self.commands, 1)
 
+    @property
+    def sent_bytes(self) -> int:
+        return self.sent_mb * 2**20
+
 
 TALLIED = tuple(field.name for field in fields(Tally))
 

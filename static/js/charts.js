@@ -109,7 +109,10 @@
     const ink = color(figure, "ink");
     const grid = { stroke: color(figure, "grid"), width: 1 };
     const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif" };
-    const value = color(figure, "value");
+    // A line on bars is seen only if they are pale.
+    const isCompared = columnsOf(rowsOf(figure))[3].some((before) => before !== null);
+    const solid = color(figure, "value");
+    const value = isCompared ? `color-mix(in srgb, ${solid} 45%, transparent)` : solid;
     const ceiling = color(figure, "ceiling");
     const part = color(figure, "part");
     const isDots = "dots" in figure.dataset;
