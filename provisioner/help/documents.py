@@ -109,12 +109,20 @@ def _inside(path: str) -> str:
 
 
 def search(text: str) -> list[Found]:
-    """Return the sections that have every word; those with one in the title first."""
+    """Return the sections that have every word; those with one in the title first.
+
+    What changed when comes last.
+    """
     words = text.casefold().split()
     if not words:
         return []
     found = list(_sections_with(words))
-    found.sort(key=lambda one: not _is_in_title(one.section, words))
+    found.sort(
+        key=lambda one: (
+            one.document.name == "changelog",
+            not _is_in_title(one.section, words),
+        )
+    )
     return found[:MOST_FOUND]
 
 
