@@ -1665,6 +1665,10 @@ def run_sites(args: argparse.Namespace) -> None:
         if stop.body.get("code") != "not_allowed":
             raise
         found = sites_of_templates(server)
+        show_rows(
+            args, found, ["NAME"], lambda site: [site["name"]], nothing="No sites."
+        )
+        return
     heading = ["NAME", "TITLE", "PERFORCE", "STATE", "HOSTS"]
     show_rows(args, found, heading, site_row, nothing="No sites.")
 

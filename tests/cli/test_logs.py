@@ -136,6 +136,7 @@ def test_sites_are_listed_to_developers_and_administrators(
     template: Template, command_line: CommandLine
 ) -> None:
     of_developers = printed(command_line.run("sites", "--json"))
+    assert command_line.run("sites").stdout == f"NAME\n{template.site.name}\n"
     User.objects.update(is_staff=True)
     of_administrators = command_line.run("sites").stdout
 
