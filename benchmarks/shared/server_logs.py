@@ -173,12 +173,13 @@ def fill(commands: int) -> dict[str, Any] | None:
         if f"{day:%Y%m%d}" in known:
             continue
         values = {
-            "first": 1 + number * (commands // DAYS),
+            # Numbers of its own: what is kept is filled on another day, too.
+            "first": day.toordinal() * (commands // DAYS),
             "log": log.pk,
             "day": day,
             "count": commands // DAYS,
             "back": days[0] - day,
-            "later": number * (commands // DAYS),
+            "later": (day - days[0]).days * (commands // DAYS),
             "made": days[0],
             "made_end": days[0] + dt.timedelta(days=1),
             "now": now,

@@ -210,7 +210,7 @@ class LogCommand(models.Model):
             models.Index(fields=("started_at", "log"), name="log_command_by_time"),
             models.Index(fields=("id",), name="log_command_by_id"),
             models.Index(
-                fields=("started_at", "log"),
+                fields=("started_at", "log", "lapse_ms"),
                 condition=Q(lapse_ms__gte=10_000),
                 name="log_command_slow",
             ),

@@ -279,7 +279,6 @@ class Batch:
             )
             locks = _taken_back(locks) if is_taken_back else locks
             self._locks[hour, "command", table, user, name, origin].append(locks)
-            self._locks[hour, "table", table, "", "", origin].append(locks)
             if is_kept and (waited >= WORTH_A_ROW_MS or holds >= WORTH_A_ROW_MS):
                 row = (
                     *(_moment(started), self._end_of(command, started)),
@@ -333,8 +332,8 @@ class Batch:
         )
         columns = ("log_id", "at", "kind", "pid", "operation", "text")
         _copy(LogMessage, self._messages, columns)
-        sums, locks = self._rows_of(self._sums), self._rows_of(self._locks)
-        _add_up(LogSum, _SUM_KEY, _SUM_COLUMNS, sums)
+        _add_up(LogSum, _SUM_KEY, _SUM_COLUMNS, self._rows_of(self._sums))
+        locks = [*self._rows_of(self._locks), *self._rows_of(_by_table(self._locks))]
         _add_up(LockSum, _LOCK_KEY, _LOCK_SUMS, locks)
         changed = {name: models.F(name) + getattr(counts, name) for name in _COUNTS}
         misdated = models.F("misdated") + self.misdated
@@ -389,6 +388,14 @@ _FACTS = tuple(LoggedCommand.__dataclass_fields__)
 def _taken_back(numbers: tuple[int, ...]) -> tuple[int, ...]:
     """Return what takes these numbers from sums; maxima do not go down."""
     return (*(-number for number in numbers[:-_MAXIMA]), *(0,) * _MAXIMA)
+
+
+def _by_table(locks: _Parts) -> _Parts:
+    """Return the locks of commands by table: few of these are to be added up."""
+    tables: _Parts = defaultdict(list)
+    for (hour, _, table, _, _, origin), numbers in locks.items():
+        tables[hour, "table", table, "", "", origin].append(_together(numbers))
+    return tables
 
 
 def _together(numbers: list[tuple[int, ...]]) -> tuple[int, ...]:

@@ -332,7 +332,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex('LogMessage', models.Index(fields=['at', 'log'], name='log_message_by_time')),
         migrations.AddIndex('LogCommand', models.Index(fields=['started_at', 'log'], name='log_command_by_time')),
         migrations.AddIndex('LogCommand', models.Index(fields=['id'], name='log_command_by_id')),
-        migrations.AddIndex('LogCommand', models.Index(condition=models.Q(('lapse_ms__gte', 10000)), fields=['started_at', 'log'], name='log_command_slow')),
+        migrations.AddIndex('LogCommand', models.Index(condition=models.Q(('lapse_ms__gte', 10000)), fields=['started_at', 'log', 'lapse_ms'], name='log_command_slow')),
         migrations.AddIndex('LogCommand', models.Index(condition=models.Q(('has_failed', True)), fields=['started_at', 'log'], name='log_command_failed')),
         migrations.AddIndex('LogCommand', models.Index(condition=models.Q(('rows_scanned__gte', 1000000)), fields=['started_at', 'log'], name='log_command_of_many_rows')),
         migrations.AddIndex('LogCommand', models.Index(fields=['lapse_ms'], name='log_command_longest')),
