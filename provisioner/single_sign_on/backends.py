@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import jwt
 from django.conf import settings
 from django.http import HttpRequest
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
@@ -12,7 +13,7 @@ from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 from provisioner.accounts.backends import SessionBackend
 from provisioner.accounts.models import User
 from provisioner.single_sign_on.actions import account_sign_in
-from provisioner.single_sign_on.provider import provider_setting
+from provisioner.single_sign_on.provider import dict_of, provider_setting, reads_object
 from provisioner.single_sign_on.refusals import AnswerNotValid
 
 # Source: OpenID Connect Core 1.0, 2.
@@ -42,6 +43,15 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
         account: User | None = super().authenticate(request, **kwargs)
         return account
 
+    def get_token(self, payload: dict[str, Any]) -> dict[str, Any]:
+        with reads_object("token answer"):
+            return dict_of(super().get_token(payload))
+
+    def retrieve_matching_jwk(self, token: str) -> jwt.PyJWK:
+        with reads_object("key set"):
+            key: jwt.PyJWK = super().retrieve_matching_jwk(token)
+            return key
+
     def verify_token(self, token: str, **kwargs: Any) -> dict[str, Any]:
         """Check signature, time and nonce, then for whom and by whom it was made.
 
@@ -68,9 +78,10 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
     def get_or_create_user(
         self, access_token: str, id_token: str, payload: dict[str, Any]
     ) -> User:
-        about = self.get_userinfo(access_token, id_token, payload)
+        with reads_object("userinfo"):
+            about = dict_of(self.get_userinfo(access_token, id_token, payload))
         # Source: OpenID Connect Core 1.0, 5.3.2.
-        if not isinstance(about, dict) or about.get("sub") != payload["sub"]:
+        if about.get("sub") != payload["sub"]:
             raise _not_valid("its token and its userinfo are about two people")
         return account_sign_in({**payload, **about})
 

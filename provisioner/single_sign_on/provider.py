@@ -6,6 +6,8 @@ Source: OpenID Connect Discovery 1.0, 4.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -46,6 +48,34 @@ def provider_setting(name: str, *default: Any) -> Any:
     return endpoint
 
 
+@contextmanager
+def reads_object(what: str) -> Iterator[None]:
+    """Refuse whatever is not the JSON object that the provider has to send.
+
+    The library reads members of anything, and these errors are how it fails.
+
+    Raises: AnswerNotValid.
+    """
+    try:
+        yield
+    except (
+        *(requests.JSONDecodeError, RecursionError),
+        *(AttributeError, KeyError, TypeError),
+    ) as error:
+        reason = f"its {what} is not the JSON object that OpenID Connect asks for"
+        raise AnswerNotValid(provider=settings.OIDC_NAME, reason=reason) from error
+
+
+def dict_of(said: Any) -> dict[str, Any]:
+    """Return an object of JSON.
+
+    Raises: TypeError.
+    """
+    if not isinstance(said, dict):
+        raise TypeError(said)
+    return said
+
+
 def _document() -> dict[str, Any]:
     """Return the provider's document, read once an hour by each process."""
     issuer: str = settings.OIDC_ISSUER
@@ -57,14 +87,10 @@ def _document() -> dict[str, Any]:
     try:
         answer = requests.get(address, timeout=ANSWERS_WITHIN_SECONDS)
         answer.raise_for_status()
-        document = answer.json()
     except requests.RequestException as error:
         raise ProviderSilent(provider=settings.OIDC_NAME) from error
-    if not isinstance(document, dict):
-        raise AnswerNotValid(
-            provider=settings.OIDC_NAME,
-            reason="its discovery document is no JSON object",
-        )
+    with reads_object("discovery document"):
+        document = dict_of(answer.json())
     if document.get("issuer") != issuer:
         raise AnswerNotValid(
             provider=settings.OIDC_NAME, reason="its issuer is another than OIDC_ISSUER"

@@ -91,7 +91,7 @@ def _says_refusals(view: View) -> View:
             log.exception("single_sign_on_failed")
             reason = "it does not belong to a sign-in that this browser began"
             why = AnswerNotValid(provider=settings.OIDC_NAME, reason=reason)
-        log.warning("single_sign_on_refused", code=why.code)
+        log.warning("single_sign_on_refused", code=why.code, sentence=why.sentence)
         messages.error(request, why.sentence)
         return redirect("login")
 

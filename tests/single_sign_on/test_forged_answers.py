@@ -17,6 +17,7 @@ from django.contrib.auth import SESSION_KEY
 from django.test import Client
 from jwt.algorithms import RSAAlgorithm
 from pytest_django import Settings
+from structlog.testing import capture_logs
 
 from provisioner.accounts.models import User
 from provisioner.single_sign_on import provider as provider_module
@@ -66,7 +67,8 @@ class Answers(BaseHTTPRequestHandler):
     server: Liar
 
     def do_GET(self) -> None:
-        body = json.dumps(self.server.says[self.path]).encode()
+        said = self.server.says[self.path]
+        body = said if isinstance(said, bytes) else json.dumps(said).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -158,7 +160,51 @@ def test_an_answer_without_a_token_signs_nobody_in(tokens: Any, liar: Liar) -> N
     assert not signs_in(liar, tokens=tokens)
 
 
-@pytest.mark.parametrize("keys", [{}, {"keys": []}, {"keys": [{}]}])
-def test_keys_that_are_none_sign_nobody_in(keys: Any, liar: Liar) -> None:
-    liar.says["/keys"] = keys
-    assert not signs_in(liar)
+KEYS_THAT_ARE_NONE = [
+    {},
+    {"keys": []},
+    {"keys": [{}]},
+    {"keys": 7},
+    {"keys": None},
+    {"keys": "kid"},
+    {"keys": [7]},
+    {"keys": [{"kid": "1", "kty": "RSA", "alg": "RS256", "n": 7, "e": "AQAB"}]},
+    {"keys": [{"kid": "1", "kty": "oct", "alg": "HS256", "k": "AAAA"}]},
+    {"keys": [{"kid": "1", "kty": [], "alg": "RS256"}]},
+]
+
+
+def test_keys_that_are_none_sign_nobody_in(liar: Liar) -> None:
+    for keys in KEYS_THAT_ARE_NONE:
+        liar.says["/keys"] = keys
+        assert not signs_in(liar), keys
+
+
+# A list, a number, a page of a proxy, one cut off, one deeper than Python reads.
+NO_OBJECTS = [b"[]", b"7", b"null", b"<html>", b'{"id_token": "', b"\xff", b"[" * 10**5]
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [("/token", "token"), ("/keys", "key set"), ("/about", "userinfo")],
+)
+def test_an_answer_that_is_no_object_is_refused_with_a_sentence(
+    path: str, named: str, liar: Liar
+) -> None:
+    for body in NO_OBJECTS:
+        liar.says[path] = body
+        with capture_logs() as logs:
+            assert not signs_in(liar, tokens=body if path == "/token" else None)
+        (line,) = [line for line in logs if line["event"] == "single_sign_on_refused"]
+        assert line["code"] == "provider_answer_not_valid"
+        assert named in line["sentence"]
+
+
+def test_a_discovery_document_that_is_no_object_is_refused_with_a_sentence(
+    liar: Liar,
+) -> None:
+    for body in NO_OBJECTS:
+        liar.says["/.well-known/openid-configuration"] = body
+        answer = Client(HTTP_HOST="localhost").get("/single-sign-on/", follow=True)
+        assert answer.redirect_chain == [("/login/", 302)]
+        assert "its discovery document is not" in answer.content.decode()
