@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.engine.logs.error_lines import PatternInvalid, check_patterns
+from provisioner.engine.logs import error_lines
+from provisioner.engine.logs.error_lines import (
+    PatternInvalid,
+    check_patterns,
+    find_error,
+)
 from provisioner.engine.logs.excerpt import (
     LONGEST_LINE,
     Excerpt,
@@ -146,6 +151,24 @@ def test_a_pattern_that_would_take_for_ever_elsewhere_takes_no_time(
     began = time.thread_time()  # however busy the machine is
     assert excerpt_of_log(log, own=["(a+)+$X", "(a|a)*b"]).line_number == 2
     assert time.thread_time() - began < 10
+
+
+def test_a_search_stops_in_time_also_before_a_thousand_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of(tmp_path, *["fine"] * 900, "error: here")
+    assert find_error(log) is not None
+
+    monkeypatch.setattr(error_lines, "SEARCH_SECONDS", 0)
+    assert find_error(log) is None
+
+
+def test_patterns_that_are_too_large_together_are_refused() -> None:
+    large = [rf"{number}[a-z]{{999}}" for number in range(100)]
+    with pytest.raises(PatternInvalid, match="too large together"):
+        check_patterns(large)
+    with pytest.raises(PatternInvalid, match="at most 100"):
+        check_patterns(["fine"] * 101)
 
 
 def test_a_line_without_an_end_takes_little_memory(tmp_path: Path) -> None:
