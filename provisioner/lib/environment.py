@@ -124,7 +124,7 @@ class Environment(environ.FileAwareEnv):  # type: ignore[misc]  # it has no type
         text = self.text(var, default=default)
         if text and _web_address(text) is None:
             raise ImproperlyConfigured(
-                f"{var} has to be as {such_as}, and is “{text}”."
+                f"{var} has to look like {such_as}, and is “{text}”."
             )
         return text
 
@@ -255,7 +255,7 @@ def database_of(url: str) -> dict[str, Any]:
 
     Raises: ImproperlyConfigured, without the URL, which has a password.
     """
-    wanted = "DATABASE_URL has to be as postgres://user:password@host:5432/name"
+    wanted = "DATABASE_URL has to look like postgres://user:password@host:5432/name"
     if not url.startswith(("postgres://", "postgresql://")):
         raise ImproperlyConfigured(f"{wanted}.")
     try:
@@ -280,6 +280,6 @@ def mail_of(url: str) -> dict[str, Any]:
         found: dict[str, Any] = environ.Env.email_url_config(url)
     except (ValueError, ImproperlyConfigured):
         raise ImproperlyConfigured(
-            "EMAIL_URL has to be as smtp+tls://user:password@mail.example.com:587."
+            "EMAIL_URL has to look like smtp+tls://user:password@mail.example.com:587."
         ) from None
     return found

@@ -14,6 +14,7 @@ from provisioner.gateways.hosts.comparing import (
     compare_files,
     is_same_view,
 )
+from provisioner.gateways.perforce.files.have import HaveLists
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec, HaveList
 from tests.support.owned_clients import (
@@ -93,13 +94,15 @@ def test_a_large_view_is_flushed_in_batches_to_compare_it(
     narrowed(perforce, spec)
     write(spec, "lib/c.c", "mine\n")
     asked: list[bool] = []
-    flush = perforce.gateway.files.flush
+    flush = HaveLists.flush
 
-    def watched(client: str, *, in_batches: bool = False, **how: Any) -> None:
+    def watched(
+        here: HaveLists, client: str, *, in_batches: bool = False, **how: Any
+    ) -> None:
         asked.append(in_batches)
-        flush(client, in_batches=in_batches, **how)
+        flush(here, client, in_batches=in_batches, **how)
 
-    monkeypatch.setattr(perforce.gateway.files, "flush", watched)
+    monkeypatch.setattr(HaveLists, "flush", watched)
     other = HaveList(count=1, digest="")
 
     found = compared(

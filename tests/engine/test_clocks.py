@@ -156,7 +156,7 @@ class ClockOfDatabase(InMemoryConnector):
 
     async def execute_query_one_async(self, query: str, **arguments: Any) -> Any:
         self.asked_for_jobs += 1
-        return {"id": None}
+        return {"id": None, "names": []}
 
 
 @pytest.mark.parametrize("off", [DAYS_40, -DAYS_40, 2 * MINUTE])

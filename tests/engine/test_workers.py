@@ -116,7 +116,7 @@ class CalledWhileItPolls(InMemoryConnector):
         self.questions += 1
         if self.questions == 1:
             await self.manager_of().listen_for_jobs(on_notification=self.forget)
-        return {"id": None}
+        return {"id": None, "names": []}
 
     async def listen_notify(self, on_notification: Any, channels: object) -> None:
         await on_notification(channel="jobs", payload='{"type": "job_inserted"}')
@@ -374,7 +374,7 @@ class LosesTheFirstAnswer(InMemoryConnector):
         if len(self.asked) == 1:
             lost = psycopg.OperationalError("the connection is lost")
             raise ConnectorException("lost") from lost
-        return {"id": None}
+        return {"id": None, "names": []}
 
     async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
         if query == job_manager.HELD:
@@ -475,7 +475,7 @@ class TakesUsForDead(InMemoryConnector):
         if "register" not in self.asked:
             unknown = psycopg.errors.ForeignKeyViolation("no such worker")
             raise ConnectorException("refused") from unknown
-        return {"id": None}
+        return {"id": None, "names": []}
 
     async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
         assert "INSERT INTO procrastinate_workers" in query

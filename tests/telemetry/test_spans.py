@@ -179,8 +179,8 @@ def test_paths_of_ontap_are_told_without_ids_and_files(
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, "has to be an address"),
-        ({"OTEL_TRACES_SAMPLER_ARG": "2"}, "from 0 to 1"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, "has to look like http:"),
+        ({"OTEL_TRACES_SAMPLER_ARG": "2"}, "has to be at most 1"),
         ({"OTEL_EXPORTER_OTLP_HEADERS": "Bearer x"}, "has to be a list"),
     ],
 )
