@@ -60,6 +60,7 @@ from tests.support.workers import start_worker
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SAID_WITHIN_SECONDS = 60.0
+STOPS_WITHIN_SECONDS = 60.0  # the jobs that it runs end first
 HEARTBEAT_SECONDS = 0.2
 STALLED_SECONDS = 1.0
 
@@ -97,7 +98,7 @@ def test_a_worker_says_what_it_serves_and_the_audit_log_which_worker_it_was(
         healed = Event.objects.filter(kind="operation_healed", workspace=workspace)
         wait_for(healed.exists)
     finally:
-        worker.stop()
+        worker.stop(within_seconds=STOPS_WITHIN_SECONDS)
 
     event = healed.latest("pk")
     assert event.via.startswith(f"worker {socket.gethostname()}, job ")
@@ -308,7 +309,7 @@ def worker(jobs_emptied: None, tmp_path: Path) -> Iterator[Child]:
     wait_for((tmp_path / "alive").exists)
     yield worker
     let_in(True)
-    worker.stop()
+    worker.stop(within_seconds=STOPS_WITHIN_SECONDS)
 
 
 @pytest.mark.integration
@@ -325,7 +326,7 @@ def test_a_worker_may_start_before_its_database(
             let_in(True)
     if comes_back:
         wait_for((tmp_path / "alive").exists)
-    worker.stop()
+    worker.stop(within_seconds=STOPS_WITHIN_SECONDS)
     let_in(True)
 
     assert worker.process.returncode == 0, worker.last_lines(count=30)
@@ -358,7 +359,7 @@ def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
     wait_for(alive.exists)
 
     assert worker.is_running
-    worker.stop()
+    worker.stop(within_seconds=STOPS_WITHIN_SECONDS)
     assert worker.process.returncode == 0
 
 
