@@ -4,9 +4,11 @@ import csv
 import datetime as dt
 import io
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
@@ -16,6 +18,7 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.actions.templates import template_update
 from provisioner.catalog.models import Template
 from provisioner.leases.actions.leases import end_moved
+from provisioner.web.lists.listing import Look
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import downloaded
 
@@ -128,6 +131,22 @@ def test_the_table_has_every_page_and_no_formulas(
     assert header[:4] == ["at", "kind", "subject", "message"]
     assert len(rows) == AUDIT_LOG.page_size + 1
     assert all(row[3].startswith("'=HYPERLINK") for row in rows)
+
+
+def test_the_table_is_the_same_as_one_made_of_objects(
+    admin: User, told: Template, rf: RequestFactory
+) -> None:
+    record_event(None, kind="=told", message="-1", reason='two\nlines, "x"')
+    request: Any = rf.get(DOWNLOAD)
+    request.user = admin
+    of_objects = replace(AUDIT_LOG, dress=lambda user, some: some)
+
+    tables = [
+        "".join(Look(listing, request).as_csv()) for listing in (AUDIT_LOG, of_objects)
+    ]
+
+    assert tables[0] == tables[1]
+    assert ",'=told,,'-1," in tables[0]
 
 
 @pytest.mark.parametrize("address", [ADDRESS, DOWNLOAD])

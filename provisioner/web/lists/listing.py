@@ -76,6 +76,19 @@ class Column:
         names = {"unbroken": self.is_unbroken, "number": self.is_number}
         return " ".join(name for name, is_one in names.items() if is_one)
 
+    def stored_as(self, model: type[Model]) -> str:
+        """Return the path of the stored field it shows unchanged; "" if it is made."""
+        if not isinstance(self.cell, str):
+            return ""
+        of: Any = model
+        for name in self.cell.split("."):
+            stored = of._meta.concrete_fields if of else ()
+            field = next((each for each in stored if each.name == name), None)
+            if field is None:
+                return ""
+            of = field.related_model
+        return "" if of else self.cell.replace(".", "__")
+
     def value(self, row: Any) -> Cell:
         assert self.cell is not None
         found: Cell = (
@@ -434,18 +447,17 @@ class Look(Generic[Row]):
             for column in self.listing.columns
             if column.cell and not hidden & {column.name, column.goes_with}
         ]
-        return csv_lines(
-            [column.name for column in columns],
-            (
-                [column.value(row) for column in columns]
-                for row in self._dressed_bit_by_bit()
-            ),
-        )
+        rows = self.rows[:MOST_DOWNLOADED] if self.listing.is_bounded else self.rows
+        names = [column.name for column in columns]
+        fields = [column.stored_as(rows.model) for column in columns]
+        if all(fields) and not self.listing.dress and not rows.query.distinct:
+            # To make objects of rows, for values that are stored, takes most of it.
+            stored = rows.values_list(*fields)
+            return csv_lines(names, stored.iterator(chunk_size=READ_AT_A_TIME))
+        shown = self._dressed_bit_by_bit(self.listing.shown(rows))
+        return csv_lines(names, ([c.value(row) for c in columns] for row in shown))
 
-    def _dressed_bit_by_bit(self) -> Iterable[Any]:
-        rows = self.listing.shown(self.rows)
-        if self.listing.is_bounded:
-            rows = rows[:MOST_DOWNLOADED]
+    def _dressed_bit_by_bit(self, rows: QuerySet[Row]) -> Iterable[Any]:
         every = rows.iterator(chunk_size=READ_AT_A_TIME)
         while some := list(islice(every, READ_AT_A_TIME)):
             yield from self.listing.dressed(self.user, some)
