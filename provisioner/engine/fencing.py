@@ -36,17 +36,14 @@ HEARD_AGAIN_SECONDS = 0.2
 # As states.holding, with the job, and whether its worker is heard. It is asked before
 # each change: the ORM takes longer to put it together than the database to answer
 # (benchmarks/queued_requests.py).
-_IS_UNDER_WAY = """
-    SELECT EXISTS (SELECT 1 FROM procrastinate_workers
-        WHERE id = %s
-            AND last_heartbeat >= statement_timestamp() - %s * interval '1 second')
+_IS_UNDER_WAY = f"""
+    SELECT {states.IS_HEARD}
     FROM engine_step AS step
     JOIN engine_operation AS operation ON operation.id = step.operation_id
     WHERE step.id = %s AND step.attempt = %s AND step.state = %s
         AND operation.state <> ALL(%s)
-        AND EXISTS (SELECT 1 FROM procrastinate_jobs
-            WHERE id = %s AND status = 'doing' AND worker_id = %s)
-"""
+        AND {states.HAS_JOB}
+"""  # noqa: S608 - ours
 
 
 class AnswersLate(OperationalError):

@@ -120,16 +120,23 @@ def lock_operation(operation: Operation) -> Operation:
     return operation
 
 
-# What fencing.py asks: whether the job is with its worker, and that one is heard.
-_HAS_LEAVE = """
-    EXISTS (SELECT 1 FROM procrastinate_jobs AS job
-        JOIN procrastinate_workers AS worker ON worker.id = job.worker_id
-        JOIN engine_operation AS operation ON operation.id = engine_step.operation_id
-        WHERE job.id = %s AND job.worker_id = %s AND job.status = 'doing'
-            AND worker.last_heartbeat
-                >= statement_timestamp() - %s * interval '1 second'
-            AND operation.state <> ALL(%s))
+# Of a worker and so many seconds: whether it is heard.
+IS_HEARD = """
+    EXISTS (SELECT 1 FROM procrastinate_workers
+        WHERE id = %s
+            AND last_heartbeat >= statement_timestamp() - %s * interval '1 second')
 """
+# Of a job and a worker: whether that one still has it.
+HAS_JOB = """
+    EXISTS (SELECT 1 FROM procrastinate_jobs
+        WHERE id = %s AND worker_id = %s AND status = 'doing')
+"""
+# What fencing.py asks of an attempt that has begun.
+_HAS_LEAVE = f"""
+    {IS_HEARD} AND {HAS_JOB}
+    AND EXISTS (SELECT 1 FROM engine_operation AS operation
+        WHERE operation.id = engine_step.operation_id AND operation.state <> ALL(%s))
+"""  # noqa: S608 - ours
 
 
 def _mine(step: Step) -> list[Any]:
@@ -170,8 +177,8 @@ def _move_step(
     """
     asks: list[Any] = []
     if leave_of is not None:
-        within = settings.WORKER_STALLED_SECONDS
-        asks = [leave_of.id, leave_of.worker_id, within, list(ENDED_EARLY)]
+        worker, within = leave_of.worker_id, settings.WORKER_STALLED_SECONDS
+        asks = [worker, within, leave_of.id, worker, list(ENDED_EARLY)]
     columns: dict[str, Any] = {"state": to, **fields}
     where: list[Any] = [step.pk, step.attempt, sources_of(STEP_TRANSITIONS, to=to)]
     with planned_cursor() as cursor:

@@ -46,12 +46,7 @@ class LeaseExtendForm(AskingForm):
     """Empty for the default; otherwise how long from now, or until which day."""
 
     span = EndField(
-        required=False,
-        label="New lease length, or its last day",
-        help_text="Such as 30 days, 2 weeks, 24 Dec or 2026-12-24. "
-        "Empty: the default length.",
-        max_length=40,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        label="New lease length, or its last day", empty="the default length"
     )
 
     def arguments(self) -> dict[str, Any]:

@@ -49,9 +49,7 @@ def wanted_size(
 
 def last_asked_at(pool: Pool) -> dt.datetime | None:
     """Return when somebody last requested a workspace of the pool's kind."""
-    asked = pool.workspaces.filter(is_pooled=False)
-    at: dt.datetime | None = asked.aggregate(at=Max("created_at"))["at"]
-    return at
+    return last_asked_at_of([pool]).get(pool.pk)
 
 
 def members_of(pool: Pool) -> QuerySet[Workspace]:

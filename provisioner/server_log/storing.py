@@ -256,17 +256,20 @@ class Batch:
         hour = started // _HOUR
         user, client, name, origin = names
         for said, use in command.uses.items():
-            rows += int(use[_SCANNED] or 0)
-            locked = use[_LOCKED]
-            if not any(locked):
+            if scanned := use[_SCANNED]:
+                rows += int(scanned)
+            # Most are None, and most locks shorter than what is worth a sum.
+            a, b, c, d = use[_LOCKED]
+            if not (a or b or c or d):
                 continue
-            numbers = [int(number) if number else 0 for number in locked]
-            read_wait, read_held, write_wait, write_held, *longest = numbers
+            read_wait, read_held = int(a or 0), int(b or 0)
+            write_wait, write_held = int(c or 0), int(d or 0)
             waited, holds = read_wait + write_wait, read_held + write_held
             wait += waited
             held += holds
             if waited < WORTH_A_SUM_MS and holds < WORTH_A_SUM_MS:
                 continue
+            longest = [int(number or 0) for number in use[_LONGEST_LOCKED]]
             table = said[:NAME_CHARACTERS]
             locks: tuple[int, ...] = (
                 1,
@@ -374,10 +377,14 @@ class Batch:
         ]
 
 
-# Of the numbers of a `TableUse`: waits and holds of all locks, then of the longest.
+# Of the numbers of a `TableUse`: waits and holds of all locks, and of the longest.
 _SCANNED = TableUse._fields.index("rows_scanned")
 _LOCKED = slice(
     TableUse._fields.index("read_wait_ms"),
+    TableUse._fields.index("write_held_ms") + 1,
+)
+_LONGEST_LOCKED = slice(
+    TableUse._fields.index("max_read_wait_ms"),
     TableUse._fields.index("max_write_held_ms") + 1,
 )
 # The last numbers of sums are maxima.

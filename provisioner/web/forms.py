@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from django import forms
+from django.conf import settings
 from django.utils import timezone
 
 from provisioner.lib.limits import Limit, LimitReached
@@ -19,8 +20,6 @@ from provisioner.lib.times import DAY, parse_date
 from provisioner.web.selects import lean_selects
 
 Result = TypeVar("Result")
-
-FURTHEST_DAYS = 36_500
 
 
 class Refusable(forms.BaseForm):
@@ -140,7 +139,20 @@ class SpanField(forms.CharField):
 
 
 class EndField(forms.CharField):
-    """A duration from now, or a day: `dt.timedelta`, or the day's end there."""
+    """A duration from now, or a day: `dt.timedelta`, or the day's end there.
+
+    None if it is left empty, which stands for what `empty` says.
+    """
+
+    def __init__(self, *, label: str, empty: str) -> None:
+        super().__init__(
+            required=False,
+            label=label,
+            help_text="Such as 30 days, 2 weeks, 24 Dec or 2026-12-24. "
+            f"Empty: {empty}.",
+            max_length=40,
+            widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        )
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
@@ -163,7 +175,7 @@ class EndField(forms.CharField):
 
     def _require_near(self, days: int) -> None:
         """Refuse what calendars cannot count to from every time zone."""
-        if abs(days) > FURTHEST_DAYS:
+        if abs(days) > settings.CENTURY:
             raise forms.ValidationError("Choose an end within 100 years.")
 
 

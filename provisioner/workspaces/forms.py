@@ -89,14 +89,7 @@ class ShareForm(AskingForm):
         help_text="A clone is theirs: they can read every file in it.",
     )
 
-    span = EndField(
-        required=False,
-        label="For how long, or its last day",
-        help_text="Such as 30 days, 2 weeks, 24 Dec or 2026-12-24. "
-        "Empty: until you revoke it.",
-        max_length=40,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
+    span = EndField(label="For how long, or its last day", empty="until you revoke it")
 
     def clean_span(self) -> dt.datetime | None:
         """Return when it ends, which is in the future."""

@@ -13,7 +13,13 @@ from django.utils.timezone import now
 
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import token_create
-from provisioner.lib.refusals import ActionRefused, InvalidRequest, NotAllowed
+from provisioner.lib.refusals import (
+    ActionRefused,
+    InvalidRequest,
+    NotAllowed,
+    TooMany,
+)
+from provisioner.workspaces.actions import sharing
 from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.queries import workspaces_shared_with, workspaces_visible_to
@@ -104,6 +110,21 @@ def test_a_share_with_an_end_is_over_then(
     assert again == share
     assert again.ends_at is None
     assert workspaces_visible_to(carol).get() == shared_workspace
+
+
+def test_a_share_that_is_over_takes_no_place(
+    people: People, shared_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "MOST_SHARES", shared_workspace.shares.count())
+    alice = people["alice"]
+    with pytest.raises(TooMany):
+        workspace_share(by=alice, workspace=shared_workspace, person="carol")
+    over = shared_workspace.shares.earliest("pk")
+    Share.objects.filter(pk=over.pk).update(ends_at=now() - dt.timedelta(days=1))
+
+    workspace_share(by=alice, workspace=shared_workspace, person="carol")
+
+    assert not Share.objects.filter(pk=over.pk).exists()
 
 
 @pytest.mark.parametrize(

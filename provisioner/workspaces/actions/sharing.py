@@ -70,6 +70,7 @@ def workspace_share(
                 share.save(update_fields=["may_clone", "ends_at"])
                 _record_shared(share, by=by)
             return share
+        workspace.shares.ended().delete()
         if workspace.shares.count() >= MOST_SHARES:
             raise TooMany(
                 most=MOST_SHARES,

@@ -15,6 +15,10 @@ class ShareQuerySet(models.QuerySet["Share"]):
         """Keep those that have not ended."""
         return self.filter(Q(ends_at__isnull=True) | Q(ends_at__gt=Now()))
 
+    def ended(self) -> ShareQuerySet:
+        """Keep those that are over."""
+        return self.filter(ends_at__lte=Now())
+
     def reaching(self, user: User) -> ShareQuerySet:
         """Keep current ones with a person or with their current team.
 
