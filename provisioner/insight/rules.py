@@ -395,7 +395,12 @@ def _fullness(facts: Facts) -> Verdict:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule(code="memory", title="Memory", source=f"{_GUIDE}, Memory", judge=_memory),
+    Rule(
+        code="memory",
+        title="Memory",
+        source=f"{_GUIDE}, System requirements",
+        judge=_memory,
+    ),
     Rule(
         code="release",
         title="Release",
@@ -451,7 +456,9 @@ RULES: tuple[Rule, ...] = (
         title="Reading without locks",
         source=f"{_HELP} db.peeking",
         judge=_least(
-            "db.peeking", 2, do="Set db.peeking=2, so that readers do not wait."
+            "db.peeking",
+            2,
+            do="Set db.peeking=2 and restart the server, so that readers do not wait.",
         ),
     ),
     Rule(
@@ -460,7 +467,8 @@ RULES: tuple[Rule, ...] = (
         source=f"{_HELP} server.locks.sync",
         judge=_zero(
             "server.locks.sync",
-            do="Set server.locks.sync=0 where large syncs are interrupted.",
+            do="Set server.locks.sync=0, the default, if large syncs are common or "
+            "interrupted: each holds the lock of its client as long as it runs.",
         ),
     ),
     Rule(
@@ -499,12 +507,13 @@ RULES: tuple[Rule, ...] = (
     Rule(
         code="most_commands",
         title="Commands at a time",
-        source=f"{_HELP} server.maxcommands",
+        source=f"{_GUIDE}, Limiting simultaneous connections",
         judge=_least(
             "server.maxcommands",
             1,
-            do="Set server.maxcommands, so that a storm of commands is refused before "
-            "the host runs out of memory. Perforce used to recommend 2500.",
+            do="Set server.maxcommands 200 to 500 % above the usual peak, and restart "
+            "the server: a storm of commands is refused then before the host runs out "
+            "of memory. It takes monitor=1.",
         ),
     ),
     Rule(
