@@ -11,6 +11,7 @@ from provisioner.probes.actions import LONGEST_USERNAME, MOST_PEOPLE
 from provisioner.probes.commands import LONGEST, MOST
 from provisioner.probes.comparing import MOST_DAYS, SOURCES, USUAL_DAYS
 from provisioner.probes.models import LONGEST_LABEL, LONGEST_NOTE, Moment
+from provisioner.probes.queries import Round
 from provisioner.sites.forms import of_any_server
 from provisioner.sites.models import PerforceServer
 from provisioner.web.filters import FilterForm
@@ -41,7 +42,28 @@ class ProbeTimeFilterForm(FilterForm):
     failed = forms.ChoiceField(
         required=False,
         label="Outcome",
-        choices=[("", "All outcomes"), ("true", "Only errors")],
+        choices=[
+            ("", "All outcomes"),
+            ("true", "Only errors"),
+            ("false", "Only measured"),
+        ],
+    )
+    command = forms.CharField(required=False, max_length=LONGEST, label="Command")
+
+
+class ProbeRoundFilterForm(FilterForm):
+    server = of_any_server()
+    since = time_field("Since")
+    until = time_field("Until")
+    outcome = forms.ChoiceField(
+        required=False,
+        label="Outcome",
+        choices=[
+            ("", "All outcomes"),
+            (Round.MEASURED, "Measured"),
+            (Round.FAILED, "With an error"),
+            (Round.GAP, "Gaps"),
+        ],
     )
 
 

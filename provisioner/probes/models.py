@@ -74,6 +74,11 @@ class ProbeRun(models.Model):
     def __str__(self) -> str:
         return f"Probe of {self.server} at {self.at:%Y-%m-%d %H:%M}"
 
+    @property
+    def just_after(self) -> dt.datetime:
+        """A time before which no other round of the server begins."""
+        return self.at + dt.timedelta(seconds=1)
+
 
 class ProbeTime(models.Model):
     """How long one command of a round took, or the error that it ended with."""

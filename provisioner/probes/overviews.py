@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
+from urllib.parse import urlencode
 
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from provisioner.lib.times import duration_text
@@ -16,6 +18,7 @@ from provisioner.probes.models import ProbePlan, ProbeRun, ProbeWeek
 from provisioner.probes.peaks import Counts, Peak, baseline_of, peaks_of
 from provisioner.probes.queries import (
     LAPSE,
+    Round,
     counts_since,
     lapses_by_hour,
     last_runs,
@@ -58,7 +61,16 @@ def rows_of(weeks: Iterable[ProbeWeek]) -> SafeString:
 def _row(week: ProbeWeek) -> str:
     seconds = (week.average, week.median, week.maximum, week.minimum)
     took = ("–" if n is None else f"{n:.3f} s" for n in seconds)  # noqa: RUF001
-    numbers = (*took, *map(str, (week.rounds, week.gaps, week.failed)))
+    average, median, maximum, minimum = took
+    rows = RowsOfWeek(week)
+    numbers = (
+        *(average, median),
+        _linked(maximum, week.maximum, rows.measured(sort="-seconds")),
+        _linked(minimum, week.minimum, rows.measured(sort="seconds")),
+        _linked(str(week.rounds), week.rounds, rows.measured(sort="at")),
+        _linked(str(week.gaps), week.gaps, rows.rounds(outcome=Round.GAP)),
+        _linked(str(week.failed), week.failed, rows.failed()),
+    )
     cells = "".join(
         f'<td class="number" data-label="{label}">{number}</td>'
         for label, number in zip(WEEK_NUMBERS, numbers, strict=True)
@@ -67,6 +79,47 @@ def _row(week: ProbeWeek) -> str:
         f'<tr><th class="unbroken" scope="row">{week.begin:%-d %b %Y}</th>'
         f'<td data-label="Command">{escape(week.command)}</td>{cells}</tr>'
     )
+
+
+def _linked(text: str, number: float | None, url: str) -> str:
+    return f'<a href="{escape(url)}">{text}</a>' if number else text
+
+
+@dataclass(frozen=True)
+class RowsOfWeek:
+    """The addresses of what a week's numbers were made of.
+
+    Of all commands of a round together these are rounds, of one command its times.
+    """
+
+    week: ProbeWeek
+
+    def measured(self, *, sort: str) -> str:
+        if self.week.command == LAPSE:
+            by = sort.replace("seconds", "lapse")
+            return self.rounds(outcome=Round.MEASURED, sort=by)
+        return self._times(failed="false", sort=sort)
+
+    def failed(self) -> str:
+        if self.week.command == LAPSE:
+            return self.rounds(outcome=Round.FAILED)
+        return self._times(failed="true")
+
+    def rounds(self, **criteria: str) -> str:
+        return f"{reverse('probe-rounds')}?{urlencode({**self._where, **criteria})}"
+
+    def _times(self, **criteria: str) -> str:
+        asked = {**self._where, "command": self.week.command, **criteria}
+        return f"{reverse('probe-list')}?{urlencode(asked)}#times"
+
+    @property
+    def _where(self) -> dict[str, str]:
+        begin = self.week.begin
+        return {
+            "server": self.week.server.name,
+            "since": f"{begin}T00:00Z",
+            "until": f"{begin + dt.timedelta(weeks=1)}T00:00Z",
+        }
 
 
 def probe_overviews(*, now: dt.datetime) -> list[ProbeOverview]:

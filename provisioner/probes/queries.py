@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import Any
 
 from django.db.models import (
@@ -72,7 +73,9 @@ def times_matching(
     failed: bool | str = False,
     **criteria: Any,
 ) -> QuerySet[ProbeTime]:
-    """Return how long commands took, only to administrators; `failed`: only errors.
+    """Return how long commands took, only to administrators.
+
+    `failed`: only errors; "false", as an address says it, only what was measured.
 
     Raises: NotAllowed.
     """
@@ -82,9 +85,50 @@ def times_matching(
         times = times.filter(run__at__gte=since)
     if until is not None:
         times = times.filter(run__at__lt=until)
-    if failed:
+    if failed == "false":
+        times = times.filter(error="")
+    elif failed:
         times = times.exclude(error="")
     return times.filter(**criteria).select_related("run__server")
+
+
+class Round(StrEnum):
+    """What became of a round."""
+
+    MEASURED = "measured"
+    FAILED = "failed"
+    GAP = "gap"
+
+
+_BECAME = {
+    Round.MEASURED: Q(lapse_seconds__isnull=False),
+    Round.FAILED: Q(gap="", lapse_seconds=None),
+    Round.GAP: ~Q(gap=""),
+}
+
+
+def rounds_matching(
+    reader: User,
+    /,
+    *,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+    outcome: str = "",
+    **criteria: Any,
+) -> QuerySet[ProbeRun]:
+    """Return rounds and gaps, only to administrators; of one outcome if it is given.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(reader))
+    rounds = ProbeRun.objects.all()
+    if since is not None:
+        rounds = rounds.filter(at__gte=since)
+    if until is not None:
+        rounds = rounds.filter(at__lt=until)
+    if outcome:
+        rounds = rounds.filter(_BECAME[Round(outcome)])
+    return rounds.filter(**criteria).select_related("server")
 
 
 def running_now(*, at: dt.datetime) -> dict[int, int]:
@@ -182,7 +226,7 @@ def _weeks_since(
         .annotate(
             first=Min("pk"),
             gaps=Count("pk", filter=~Q(gap="")),
-            failed=Count("pk", filter=Q(gap="", lapse_seconds=None)),
+            failed=Count("pk", filter=_BECAME[Round.FAILED]),
             **_statistics("lapse_seconds"),
         )
     )

@@ -10,6 +10,7 @@ from provisioner.probes.api.views import (
     ComparisonViewSet,
     MomentViewSet,
     ProbePlanViewSet,
+    ProbeRoundViewSet,
     ProbeTimeViewSet,
     ProbeWeekViewSet,
     ReportMailViewSet,
@@ -39,6 +40,7 @@ register(
 
 urlpatterns: list[URLPattern] = [
     path("perforce/probes/", views.probe_list, name="probe-list"),
+    path("perforce/probes/rounds/", views.probe_rounds, name="probe-rounds"),
     path("perforce/probes/<int:pk>/", views.probe_plan_edit, name="probe-plan-edit"),
     path("perforce/comparison/", views.comparison, name="comparison"),
     path("perforce/moments/", views.moment_list, name="moment-list"),
@@ -50,6 +52,7 @@ urlpatterns: list[URLPattern] = [
 api_routes = [
     Route("v1/probes", ProbePlanViewSet, "probe-plan"),
     Route("v1/probes/times", ProbeTimeViewSet, "probe-time"),
+    Route("v1/probes/rounds", ProbeRoundViewSet, "probe-round"),
     Route("v1/probes/weeks", ProbeWeekViewSet, "probe-week"),
     Route("v1/moments", MomentViewSet, "moment"),
     Route("v1/report-mails", ReportMailViewSet, "report-mail"),

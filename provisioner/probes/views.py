@@ -21,7 +21,7 @@ from provisioner.probes.forms import (
     ProbePlanForm,
     ReportMailForm,
 )
-from provisioner.probes.lists import TIMES
+from provisioner.probes.lists import ROUNDS, TIMES
 from provisioner.probes.models import Moment
 from provisioner.probes.overviews import probe_overviews
 from provisioner.probes.queries import (
@@ -46,6 +46,13 @@ def probe_list(request: WebRequest) -> HttpResponseBase:
     """Show each server's weeks and charts, above every single time."""
     context = {"probes": probe_overviews(now=clocks.database_now())}
     return list_answer(request, TIMES, "probes/times.html", context)
+
+
+@require_safe
+@administrators_only
+def probe_rounds(request: WebRequest) -> HttpResponseBase:
+    """List each round of a probe, and each gap with its reason."""
+    return list_answer(request, ROUNDS, "probes/rounds.html", {})
 
 
 @require_safe_or_POST

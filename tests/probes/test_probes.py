@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from typing import Any
 
 import pytest
@@ -33,6 +35,7 @@ from provisioner.probes.queries import (
     LAPSE,
     WEEKS_SHOWN,
     keep_weeks,
+    monday_of,
     plan_of,
     weeks_of,
 )
@@ -396,6 +399,57 @@ def test_pages_and_csv_show_weeks_gaps_and_times(
     assert "opened" not in lines
 
 
+def test_each_number_of_a_week_leads_to_its_rows(
+    admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    server = SiteFactory.create().perforce_server
+    monday = monday_of(clocks.database_now())
+    rounds(server, 1.5, 2.5, begin=monday)
+    other = PerforceServerFactory.create()
+    rounds(other, 9.0, begin=monday)
+    failed = ProbeRun.objects.create(server=server, at=monday, change=3)
+    ProbeTime.objects.create(run=failed, command="opened", error="Too many rows.")
+    ProbeRun.objects.create(server=server, at=monday, gap="In maintenance.")
+    before = monday - dt.timedelta(hours=1)
+    ProbeRun.objects.create(server=server, at=before, gap="Of the week before.")
+    browser = signed_in(admin)
+
+    def rows_behind(number: str, *, of: str) -> str:
+        page = browser.get("/perforce/probes/").text
+        rows = re.findall(r'<tr><th class="unbroken".*?</tr>', page)
+        [row] = [each for each in rows if of in each and f"{monday:%-d %b}" in each]
+        link = re.search(rf'data-label="{number}"><a href="([^"]*)"', row)
+        assert link, (number, row)
+        address = unescape(link[1]).split("#")[0]
+        return browser.get(f"{address}&as=csv").getvalue().decode()
+
+    slowest = rows_behind("Maximum", of=LAPSE).splitlines()
+    assert ["2.5" in slowest[1], "1.5" in slowest[2], len(slowest)] == [True, True, 3]
+    assert "1.5" in rows_behind("Minimum", of=LAPSE).splitlines()[1]
+    assert len(rows_behind("Rounds", of="opened").splitlines()) == 1 + 2
+    assert "Too many rows." in rows_behind("Errors", of="opened")
+    assert len(rows_behind("Errors", of=LAPSE).splitlines()) == 1 + 1
+    gaps = rows_behind("Gaps", of=LAPSE)
+    assert "In maintenance." in gaps
+    assert "Of the week before." not in gaps
+    assert gaps == rows_behind("Gaps", of="opened")
+
+
+def test_a_round_leads_to_its_commands(
+    admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    server = SiteFactory.create().perforce_server
+    now = clocks.database_now()
+    rounds(server, 1.5, 2.5, begin=now - dt.timedelta(hours=1))
+    browser = signed_in(admin)
+    page = browser.get("/perforce/probes/rounds/?sort=lapse").text
+    link = re.search(r'<a href="(/perforce/probes/\?[^"]*)">1.500 s', page)
+    assert link
+    address = unescape(link[1]).split("#")[0]
+    lines = browser.get(f"{address}&as=csv").getvalue().decode().splitlines()
+    assert len(lines) == 2
+
+
 def test_a_plan_is_changed_on_its_page(
     site: Site, admin: User, signed_in: Callable[[User], Client]
 ) -> None:
@@ -433,6 +487,9 @@ def test_the_api_has_plans_times_and_weeks(site: Site, admin: User) -> None:
         *("opened", 1.0, 2.0),
     )
     assert api.get(f"{times}&failed=true").json()["results"] == []
+    ProbeRun.objects.create(server=server, at=clocks.database_now(), gap="Paused.")
+    gaps = api.get("/api/v1/probes/rounds?outcome=gap").json()["results"]
+    assert [each["gap"] for each in gaps] == ["Paused."]
     weeks = api.get("/api/v1/probes/weeks").json()["results"]
     assert [(week["command"], week["average"]) for week in weeks] == [
         (LAPSE, 2.0),

@@ -28,6 +28,20 @@ TIMES = [
         },
     )
 ]
+ROUNDS = [
+    answer(
+        "One gap",
+        {
+            "id": 20,
+            "server": "commit",
+            "at": "2026-11-29T03:00:04Z",
+            "host": "",
+            "lapse_seconds": None,
+            "change": None,
+            "gap": "The server is in maintenance.",
+        },
+    )
+]
 WEEKS = [
     answer(
         "One week",

@@ -16,9 +16,11 @@ from provisioner.probes.models import (
     LONGEST_NOTE,
     Moment,
     ProbePlan,
+    ProbeRun,
     ProbeTime,
     ReportMail,
 )
+from provisioner.probes.queries import Round
 from provisioner.sites.models import PerforceServer
 
 _NOT_MEASURED = "null: nothing was measured."
@@ -84,6 +86,35 @@ class ProbeTimeQuery(serializers.Serializer[Any]):
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False)
     failed = serializers.BooleanField(required=False, help_text="Only errors.")
+
+
+class ProbeRoundSerializer(serializers.ModelSerializer[ProbeRun]):
+    """A round of a server's commands, or why there was none."""
+
+    server = serializers.CharField(source="server.name")
+    lapse_seconds = serializers.FloatField(
+        allow_null=True, help_text="null: a gap, or one of its commands failed."
+    )
+    change = serializers.IntegerField(
+        allow_null=True, help_text="The newest submitted change; null: a gap."
+    )
+    gap = serializers.CharField(help_text="Why nothing was measured, else empty.")
+
+    class Meta:
+        model = ProbeRun
+        fields = ("id", "server", "at", "host", "lapse_seconds", "change", "gap")
+        read_only_fields = fields
+
+
+class ProbeRoundQuery(serializers.Serializer[Any]):
+    server = serializers.CharField(
+        source="server__name", required=False, help_text="Its name."
+    )
+    since = serializers.DateTimeField(required=False)
+    until = serializers.DateTimeField(required=False)
+    outcome = serializers.ChoiceField(
+        choices=[(each.value, each.value) for each in Round], required=False
+    )
 
 
 class ProbeWeekSerializer(serializers.Serializer[Any]):

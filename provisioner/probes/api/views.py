@@ -22,6 +22,8 @@ from provisioner.probes.api.shapes import (
     MomentSerializer,
     ProbePlanChangeSerializer,
     ProbePlanSerializer,
+    ProbeRoundQuery,
+    ProbeRoundSerializer,
     ProbeTimeQuery,
     ProbeTimeSerializer,
     ProbeWeekSerializer,
@@ -30,11 +32,12 @@ from provisioner.probes.api.shapes import (
     ReportMailsSerializer,
 )
 from provisioner.probes.comparing import Report, compare_periods
-from provisioner.probes.models import Moment, ProbePlan, ProbeTime, ReportMail
+from provisioner.probes.models import Moment, ProbePlan, ProbeRun, ProbeTime, ReportMail
 from provisioner.probes.queries import (
     moments_visible_to,
     plans,
     report_mails_visible_to,
+    rounds_matching,
     times_matching,
     weeks_of,
 )
@@ -93,6 +96,28 @@ class ProbeTimeViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         query = self.read_query(ProbeTimeQuery)
         return self.page_of(times_matching(self.user, **query).order_by("-pk"))
+
+
+class ProbeRoundViewSet(ApiViewSet):
+    """For administrators: each round, and each gap with its reason."""
+
+    queryset = ProbeRun.objects.none()
+    serializer_class = ProbeRoundSerializer
+    is_for_administrators = True
+
+    @described(
+        "List the rounds of probes",
+        "For administrators, newest first, with those that did not happen. They are "
+        "kept for 13 months.",
+        ok=ProbeRoundSerializer(many=True),
+        refused=[400, 403],
+        parameters=[ProbeRoundQuery],
+        operation_id="probes_rounds_list",
+        examples=examples.ROUNDS,
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(ProbeRoundQuery)
+        return self.page_of(rounds_matching(self.user, **query))
 
 
 class ProbeWeekViewSet(ShortListViewSet):
