@@ -10,6 +10,7 @@ from procrastinate.contrib.django import app
 from provisioner.accounts.system import system_user
 from provisioner.engine import slots
 from provisioner.engine.deferring import defer_once
+from provisioner.engine.loads import Load
 from provisioner.engine.queues import LOADS, PERFORCE, SERVER_HOST_PREFIX
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways import registry
@@ -21,14 +22,16 @@ from provisioner.gateways.errors import (
 from provisioner.insight import mails
 from provisioner.insight.actions import (
     END_PROCESS,
+    READ_CONFIGURATION,
     SEND_PROGRAM_MAIL,
     orphans_end,
+    queue_configuration,
     queue_ending,
     queue_program_mail,
 )
 from provisioner.insight.clients import read_clients, read_views, why_not_now
 from provisioner.insight.configuration import read_configuration, read_host
-from provisioner.insight.load import read_load
+from provisioner.insight.load import load_of, read_load
 from provisioner.insight.models import (
     OrphanRule,
     Process,
@@ -90,10 +93,14 @@ def read_server(server_id: int) -> None:
     if server is None:
         return
     try:
-        read_processes(server)
+        processes = read_processes(server)
     except GatewayError as error:
         log.warning("processes_not_read", server=server.name, **error.log_context())
         return
+    # While nothing of ours runs there, nobody else looks for a checkpoint.
+    load = load_of(processes, locked=(), our_user=server.p4user)
+    if load.maintenance:
+        _observe(server, load)
     find_gone_hosts(server)
     _read_views(server)
 
@@ -196,13 +203,18 @@ def read_server_load(server_id: int) -> None:
         return
     try:
         load = read_load(server)
-        slots.observe_others(server.pk, load)
-        if load.maintenance:
-            record_seen_checkpoint(
-                server.pk, what=load.maintenance, now=clocks.database_now()
-            )
     except GatewayError as error:
         log.warning("load_not_read", server=server.name, **error.log_context())
+        return
+    _observe(server, load)
+
+
+def _observe(server: PerforceServer, load: Load) -> None:
+    slots.observe_others(server.pk, load)
+    if load.maintenance:
+        record_seen_checkpoint(
+            server.pk, what=load.maintenance, now=clocks.database_now()
+        )
 
 
 @app.periodic(cron="41 * * * *")
@@ -215,12 +227,10 @@ def sweep_configurations(timestamp: int) -> None:
     forgotten = clocks.database_now() - PROGRAMS_KEPT
     ProgramUse.objects.filter(last_seen_at__lt=forgotten).delete()
     for server in servers_to_read(older_than=CONFIGURATION_EVERY):
-        lock = f"read_configuration.{server.pk}"
-        job = read_server_configuration.configure(queueing_lock=lock)
-        defer_once(job, server_id=server.pk)
+        queue_configuration(server)
 
 
-@app.task(name="read_server_configuration", queue=PERFORCE)
+@app.task(name=READ_CONFIGURATION, queue=PERFORCE)
 def read_server_configuration(server_id: int) -> None:
     """Read a server's configuration once; without an answer the last one stays.
 

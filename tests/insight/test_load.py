@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,8 @@ from provisioner.engine.waits import wait_of
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.perforce.types import ServerProcess
 from provisioner.insight.load import load_of
-from provisioner.insight.sweeps import read_server_load, sweep_loads
+from provisioner.insight.sweeps import read_server, read_server_load, sweep_loads
+from provisioner.lab.perforce.processes import ProcessTable, Running
 from provisioner.sites.models import PerforceServer
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.lab_perforce import LabServer, eventually, lab_server, workspace
@@ -286,6 +288,32 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
         admin = running.connect(client="ws")
         admin.run("configure", "set", "monitor=1")
         yield running
+
+
+def test_a_checkpoint_is_seen_before_anything_of_ours_runs(
+    lab: LabServer, server: PerforceServer, settings: Any
+) -> None:
+    settings.SITE_SECRET = lambda name, *, key: lab.password
+    PerforceServer.objects.update(p4port=f"127.0.0.1:{lab.port}")
+    server.refresh_from_db()
+    read_server(server.pk)
+    assert loads.why_stop(server.pk) == ""
+    checkpoint = Running(
+        number=7,
+        process=os.getpid(),
+        user="root",
+        client="ws",
+        address="127.0.0.1",
+        program="p4",
+        command="admin",
+        arguments="checkpoint -z",
+        started=time.time() - 90,
+    )
+
+    with ProcessTable(lab.root).listing(checkpoint):
+        read_server(server.pk)
+
+    assert "admin checkpoint of root" in loads.why_stop(server.pk)
 
 
 def test_the_lab_tells_who_waits_for_which_table(
