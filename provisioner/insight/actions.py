@@ -1,4 +1,4 @@
-"""Request the end of processes at a Perforce server, and say which are orphans."""
+"""Request what administrators ask of Perforce servers: ends, mails and readings."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from provisioner.insight.models import (
 )
 from provisioner.insight.orphans import orphans_of, rule_of
 from provisioner.insight.programs import LONGEST_NAME, RELEASE
+from provisioner.insight.queries import servers_with_configurations
 from provisioner.insight.refusals import MailsNotSent, ProcessOfTheServer
 from provisioner.insight.releases import (
     MAILS_AT_ONCE,
@@ -42,6 +43,7 @@ from provisioner.sites.models import PerforceServer
 # Registered where it is done; a name keeps the action below it.
 END_PROCESS = "end_process"
 SEND_PROGRAM_MAIL = "send_program_mail"
+READ_CONFIGURATION = "read_server_configuration"
 LONGEST_ARGUMENTS = 500
 MOST_HOURS = 10_000
 MOST_DAYS = 3_650
@@ -270,6 +272,37 @@ def program_mails_send(
                 data={"users": [mail.p4_user for mail in mails]},
             )
     return mails
+
+
+def configurations_read(*, by: User) -> int:
+    """Request a reading of each server's configuration now; return of how many.
+
+    What is queued already is not queued again.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    servers = list(servers_with_configurations())
+    with transaction.atomic():
+        record_event(
+            None,
+            kind="configurations_requested",
+            message="Requested a reading of how the Perforce servers are set up.",
+            actor=by,
+        )
+        for server in servers:
+            queue_configuration(server)
+    return len(servers)
+
+
+def queue_configuration(server: PerforceServer) -> None:
+    """Queue the job that reads a server's configuration, unless it is queued."""
+    job = app.configure_task(
+        READ_CONFIGURATION,
+        queue=PERFORCE,
+        queueing_lock=f"read_configuration.{server.pk}",
+    )
+    defer_once(job, server_id=server.pk)
 
 
 def queue_program_mail(mail_id: int) -> None:

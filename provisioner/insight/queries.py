@@ -132,15 +132,20 @@ def recent_endings() -> QuerySet[ProcessEnding]:
     return endings.select_related("server", "requested_by")
 
 
-def servers_to_read(*, older_than: dt.timedelta) -> QuerySet[PerforceServer]:
-    """Return servers whose configuration is not known, or was read before that.
+def servers_with_configurations() -> QuerySet[PerforceServer]:
+    """Return the servers that have a configuration.
 
     A proxy or broker has none of its own: it passes the question on.
     """
+    return PerforceServer.objects.exclude(kind__in=_PASSING_ON)
+
+
+def servers_to_read(*, older_than: dt.timedelta) -> QuerySet[PerforceServer]:
+    """Return servers whose configuration is not known, or was read before that."""
     is_fresh = Q(
         configuration__read_at__gte=Now() - older_than, configuration__trouble=""
     )
-    return PerforceServer.objects.exclude(kind__in=_PASSING_ON).exclude(is_fresh)
+    return servers_with_configurations().exclude(is_fresh)
 
 
 def configurations_visible_to(user: User) -> QuerySet[ServerConfiguration]:

@@ -58,6 +58,7 @@ register(
         title="Configuration",
         section=Section.PERFORCE,
         url_name="configuration-list",
+        covers=("configuration-",),
         rank=54,
         is_for=administrators,
     ),
@@ -87,6 +88,11 @@ urlpatterns: list[URLPattern] = [
     path("perforce/orphans/<int:pk>/end/", views.orphan_end, name="orphan-end"),
     path(
         "perforce/configuration/", views.configuration_list, name="configuration-list"
+    ),
+    path(
+        "perforce/configuration/read/",
+        views.configuration_read,
+        name="configuration-read",
     ),
 ]
 

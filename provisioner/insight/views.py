@@ -8,6 +8,7 @@ from django.forms import model_to_dict
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from provisioner.insight import actions
@@ -37,6 +38,7 @@ from provisioner.insight.queries import (
 )
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.notices import Action
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 
 
@@ -165,5 +167,17 @@ def advice_rule(request: WebRequest, pk: int) -> HttpResponse:
 def configuration_list(request: WebRequest) -> HttpResponse:
     """Show how each server is set up, and what the rules would change."""
     found = configurations_visible_to(request.user)
-    context = {"servers": [overview_of(each) for each in found]}
+    read = Action(
+        label="Read now", url=reverse("configuration-read"), is_post=True, icon="search"
+    )
+    context = {"servers": [overview_of(each) for each in found], "actions": [read]}
     return render(request, "insight/configurations.html", context)
+
+
+@require_POST
+@administrators_only
+def configuration_read(request: WebRequest) -> HttpResponse:
+    """Request a reading of each server's configuration."""
+    actions.configurations_read(by=request.user)
+    said = "A worker reads them. Reload this page in a moment."
+    return done(request, said, "configuration-list")

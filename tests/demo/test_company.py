@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import deepcopy
 
 import pytest
@@ -24,6 +25,11 @@ from provisioner.demo.company.sandboxes import ended
 from provisioner.demo.company.studio import CompanySize
 from provisioner.drills.models import Drill, DrillPlan
 from provisioner.engine.models import Operation, Step
+from provisioner.insight.configuration import facts_of
+from provisioner.insight.queries import configurations_visible_to, servers_to_read
+from provisioner.insight.rules import Outcome as Verdicts
+from provisioner.insight.rules import judged
+from provisioner.insight.sweeps import CONFIGURATION_EVERY
 from provisioner.leases.sweeps import leases
 from provisioner.lib.comparisons import Outcome
 from provisioner.mirrors.models import Mirror
@@ -137,6 +143,25 @@ def test_sweeps_find_nothing_to_do_at_once(company: Company) -> None:
         assert retention.superfluous(template) == []
 
 
+def test_rules_find_all_there_is_in_its_servers_configurations(
+    company: Company,
+) -> None:
+    admin = User.objects.get(username="admin")
+    found = {
+        each.server_id: [verdict.outcome for _, verdict in judged(facts_of(each))]
+        for each in configurations_visible_to(admin)
+    }
+    looked_after, neglected = (
+        Counter(found[server.pk])
+        for server in (company.places.home.perforce_server, company.places.builds)
+    )
+    assert len(found) == 2
+    assert set(looked_after) == {Verdicts.ADVICE, Verdicts.GOOD}
+    assert set(neglected) == set(Verdicts)
+    assert neglected[Verdicts.ADVICE] > looked_after[Verdicts.ADVICE]
+    assert not servers_to_read(older_than=CONFIGURATION_EVERY).filter(pk__in=found)
+
+
 def test_copies_of_the_server_left_what_the_product_would_have_left(
     company: Company,
 ) -> None:
@@ -210,6 +235,7 @@ def test_pages_of_the_server_open_for_administrators(company: Company) -> None:
     addresses = [
         *map(reverse, ("checkpoint-list", "verification-list", "drill-list")),
         *map(reverse, ("sandbox-list", "sandbox-setup", "qualification-list")),
+        reverse("configuration-list"),
     ]
     for kind, rows in (
         (

@@ -16,8 +16,10 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
 from provisioner.engine.worker_pools import pools_of
 from provisioner.gateways.perforce.configuration import is_wide
+from provisioner.insight.actions import configurations_read
 from provisioner.insight.configuration import read_configuration, read_host
 from provisioner.insight.models import ServerConfiguration
 from provisioner.insight.queries import servers_to_read
@@ -35,6 +37,7 @@ from provisioner.insight.sweeps import (
     read_server_configuration,
     sweep_configurations,
 )
+from provisioner.lib.refusals import NotAllowed
 from provisioner.sites.models import PerforceServer, ServerKind
 from tests.support.factories import PerforceServerFactory
 from tests.support.lab_perforce import LabServer, lab_server, workspace
@@ -115,7 +118,7 @@ def test_of_a_server_that_says_nothing_nothing_is_guessed() -> None:
         (with_setting(server="1"), "command_log", "server=3"),
         (with_setting(track="0"), "command_log", "track=1"),
         (with_setting(monitor="0"), "monitor", "monitor=1"),
-        (with_setting(db__peeking="1"), "peeking", "db.peeking=2"),
+        (with_setting(db__peeking="1"), "peeking", "restart"),
         (with_setting(server__locks__sync="1"), "sync_locks", "server.locks.sync=0"),
         (with_setting(net__parallel__max="0"), "parallel", "net.parallel.max"),
         (with_setting(filesys__bufsize="4K"), "buffers", "filesys.bufsize=64K"),
@@ -133,7 +136,7 @@ def test_of_a_server_that_says_nothing_nothing_is_guessed() -> None:
             "Name directories",
         ),
         (with_setting(net__maxwait="60"), "longest_wait", "net.maxwait=0"),
-        (with_setting(server__maxcommands="0"), "most_commands", "2500"),
+        (with_setting(server__maxcommands="0"), "most_commands", "200 to 500 %"),
         (with_setting(client__readonly__dir=""), "read_only_clients", "Set it"),
     ],
 )
@@ -274,6 +277,29 @@ def test_servers_are_read_daily_and_those_that_pass_on_never() -> None:
     jobs = ProcrastinateJob.objects.filter(task_name="read_server_configuration")
     assert {job.args["server_id"] for job in jobs} == {old.pk, new.pk}
     assert len(jobs) == 2
+
+
+def test_all_servers_are_read_at_once_when_somebody_asks(
+    admin: User, alice: User, admin_client: Client
+) -> None:
+    fresh, new = PerforceServerFactory.create_batch(2)
+    PerforceServerFactory.create(kind=ServerKind.BROKER, upstream=new)
+    now = dt.datetime.now(dt.UTC)
+    ServerConfiguration.objects.create(server=fresh, read_at=now)
+
+    page = admin_client.get(reverse("configuration-list")).content.decode()
+    assert "Read now" in page
+    admin_client.post(reverse("configuration-read"))
+    api = APIClient()
+    api.force_authenticate(admin)
+    answer = api.post("/api/v1/perforce-configurations/read")
+    assert (answer.status_code, answer.json()) == (202, {"queued": 2})
+
+    jobs = ProcrastinateJob.objects.filter(task_name="read_server_configuration")
+    assert sorted(job.args["server_id"] for job in jobs) == [fresh.pk, new.pk]
+    assert Event.objects.filter(kind="configurations_requested").count() == 2
+    with pytest.raises(NotAllowed):
+        configurations_read(by=alice)
 
 
 def test_only_a_worker_that_is_told_so_runs_on_the_host_of_a_server() -> None:

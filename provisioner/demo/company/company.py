@@ -11,6 +11,7 @@ from provisioner.demo.company import people, places
 from provisioner.demo.company.bisections import Bisections
 from provisioner.demo.company.builds import Builder
 from provisioner.demo.company.changes import History, submit
+from provisioner.demo.company.configuration import configure
 from provisioner.demo.company.drift import Differences, Drift
 from provisioner.demo.company.drills import Drills
 from provisioner.demo.company.events import Log
@@ -133,6 +134,7 @@ class Company:
         Office(studio, people=self.people, log=log).go_on(self.places, self.templates)
         route(studio, places=self.places, people=self.people)
         watch(studio, places=self.places, people=self.people)
+        configure(studio, self.places)
         list_clients(studio, places=self.places, people=self.people)
         copies = Copies(
             studio,

@@ -370,3 +370,7 @@ class ConfigurationSerializer(serializers.ModelSerializer[ServerConfiguration]):
     def get_judgments(self, configuration: ServerConfiguration) -> Any:
         judgments = overview_of(configuration).judgments
         return JudgmentSerializer(judgments, many=True).data
+
+
+class ConfigurationsRequestedSerializer(serializers.Serializer[Any]):
+    queued = serializers.IntegerField(help_text="The number of servers to be read.")

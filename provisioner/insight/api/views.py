@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.reverse import reverse
 
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
@@ -18,6 +19,7 @@ from provisioner.insight.api.shapes import (
     AdvisedClientListQuery,
     AdvisedClientSerializer,
     ConfigurationSerializer,
+    ConfigurationsRequestedSerializer,
     OrphanRuleChangeSerializer,
     OrphanRuleSerializer,
     OrphansEndSerializer,
@@ -308,3 +310,17 @@ class ConfigurationViewSet(ShortListViewSet):
     )
     def list(self, request: Request) -> Response:
         return self.page_of(self.get_queryset())
+
+    @described(
+        "Read the configurations now",
+        "For administrators. List them again once the jobs have run.",
+        ok=ConfigurationsRequestedSerializer,
+        status=202,
+        refused=[403],
+        operation_id="perforce_configurations_read",
+    )
+    @action(methods=["post"], detail=False)
+    def read(self, request: Request) -> Response:
+        queued = actions.configurations_read(by=self.user)
+        where = reverse("api:configuration-list", request=request)
+        return Response({"queued": queued}, status=202, headers={"Location": where})
