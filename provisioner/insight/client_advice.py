@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.urls import reverse
 
 from provisioner.accounts.models import User
 from provisioner.insight.clients import MOST_OPENED
@@ -32,6 +34,8 @@ _APART = ("readonly", "partitioned", "partitioned-jnl")
 # Beyond the bound, one that has none may have files opened: it must not be deleted.
 _ALL_COUNTED = ~Q(server__client_listing__opened_files__gte=MOST_OPENED)
 SEARCHED = ("name", "owner", "host")
+# That the list of commands offers.
+_LONGEST_DAYS = "90"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +74,28 @@ class AdvisedClient:
     @property
     def pk(self) -> int:
         return self.client.pk
+
+    @property
+    def commands(self) -> str:
+        """The address of what it did by the server's log; "" where there is none."""
+        return self._rows(days=_LONGEST_DAYS) if self._has_log else ""
+
+    @property
+    def largest_sync(self) -> str:
+        """The address of its largest sync, "" if none is known."""
+        began = self.client.synced_at
+        if began is None:
+            return ""
+        until = began + dt.timedelta(seconds=1)
+        return self._rows(since=began.isoformat(), until=until.isoformat())
+
+    @property
+    def _has_log(self) -> bool:
+        return hasattr(self.client.server, "log")
+
+    def _rows(self, **times: str) -> str:
+        asked = {"server": self.client.server.name, "client": self.client.name, **times}
+        return f"{reverse('server-command-list')}?{urlencode(asked)}"
 
 
 def _is_unused(rule: AdviceRule, now: dt.datetime) -> Q:

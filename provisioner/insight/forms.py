@@ -96,6 +96,8 @@ class ProgramFilterForm(FilterForm):
         required=False, max_length=100, label="Program, release, user or host"
     )
     server = of_any_server()
+    program = forms.CharField(required=False, max_length=LONGEST_NAME, label="Program")
+    user = forms.CharField(required=False, max_length=200, label="User")
     older_than = forms.RegexField(
         RELEASE,
         required=False,

@@ -119,7 +119,7 @@ def servers_to_list(*, older_than: dt.timedelta) -> QuerySet[PerforceServer]:
 
 def listed_clients_visible_to(user: User) -> QuerySet[ListedClient]:
     """Return all listed clients to administrators, none to others."""
-    clients = ListedClient.objects.select_related("server__advice_rule")
+    clients = ListedClient.objects.select_related("server__advice_rule", "server__log")
     return clients if permissions.can_administer(user) else clients.none()
 
 

@@ -92,6 +92,12 @@ def _days() -> forms.ChoiceField:
     return forms.ChoiceField(required=False, label="In the last", choices=DAYS)
 
 
+def _process() -> forms.IntegerField:
+    return forms.IntegerField(
+        required=False, min_value=0, max_value=2**31 - 1, label="Process"
+    )
+
+
 class CommandsForm(TimesForm):
     """Filters of what commands did: at which server, when, and whose."""
 
@@ -141,6 +147,7 @@ class LogCommandFilterForm(CommandsForm):
     client = forms.CharField(required=False, max_length=200, label="Client")
     host = forms.CharField(required=False, max_length=200, label="Host")
     program = forms.CharField(required=False, max_length=500, label="Program")
+    pid = _process()
 
 
 class TableUseFilterForm(CommandsForm):
@@ -157,6 +164,7 @@ class LogMessageFilterForm(TimesForm):
     days = _days()
     since = moment("From")
     until = moment("To")
+    pid = _process()
 
 
 class LockWaitsForm(TimesForm):

@@ -52,6 +52,11 @@ class LogOverview:
         return self._rows("server-command-list")
 
     @property
+    def errors(self) -> str:
+        """The address of the errors in it."""
+        return self._rows("server-message-list", kind=LogMessage.Kind.ERROR)
+
+    @property
     def oddities(self) -> list[tuple[str, int, str]]:
         """What was odd about the log, how often, and where its rows are."""
         counts = {name: getattr(self.log, name) for name in ODDITIES}

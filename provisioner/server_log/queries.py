@@ -144,7 +144,7 @@ def messages_matching(
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
     server: str = "",
-    kind: str = "",
+    **criteria: Any,
 ) -> QuerySet[LogMessage]:
     """Return what servers said of themselves; the rest as in `commands_matching`.
 
@@ -153,7 +153,7 @@ def messages_matching(
     permissions.require(permissions.can_administer(reader))
     messages = LogMessage.objects.select_related("log__server")
     messages = _begun(messages, days=days, since=since, until=until, time="at")
-    return _with_names(messages, server=server, kind=kind)
+    return _with_names(messages, server=server, **criteria)
 
 
 def commands_visible_to(user: User) -> QuerySet[LogCommand]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import time
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 import pytest
@@ -33,7 +35,7 @@ from provisioner.insight.sweeps import (
     read_server_clients,
 )
 from provisioner.lib.refusals import InvalidRequest, NotAllowed
-from provisioner.server_log.models import LogCommand, LogSum
+from provisioner.server_log.models import LogCommand, LogSum, ServerLog
 from provisioner.sites.models import PerforceServer
 from tests.support.factories import PerforceServerFactory
 from tests.support.lab_perforce import LabServer, lab_server, workspace
@@ -283,6 +285,28 @@ def test_the_log_tells_the_largest_sync(commit: PerforceServer, admin: User) -> 
     client = ListedClient.objects.get(name=sync.client)
     assert (client.synced_files, client.synced_at) == (150_000, sync.started_at)
     assert advice(admin, advice="large-sync").keys() == {"big", sync.client}
+
+
+def test_a_client_leads_to_its_commands_and_its_largest_sync(
+    commit: PerforceServer, admin_client: Client
+) -> None:
+    sync = a_sync_that_waited(commit)
+    ListedClient.objects.filter(name="tight").update(name=sync.client)
+    LogCommand.objects.filter(pk=sync.pk).update(files_sent=150_000)
+    LogSum.objects.filter(by="client", name=sync.client).update(files_sent=150_000)
+    note_syncs(commit)
+
+    page = admin_client.get(reverse("advice-list"), {"q": sync.client}).text
+
+    found = re.search('<a href="([^"]*)">Its largest sync</a>', page)
+    assert found, page
+    rows = admin_client.get(f"{unescape(found[1])}&as=csv").getvalue().decode()
+    [_, row] = rows.splitlines()
+    assert row.startswith(f"{sync.command},")
+    assert f'days=90">{sync.client}</a>' in page
+    ServerLog.objects.all().delete()
+    without = admin_client.get(reverse("advice-list"), {"q": sync.client}).text
+    assert f'days=90">{sync.client}</a>' not in without
 
 
 # --- shown

@@ -188,6 +188,10 @@ def test_the_page_names_whom_to_ask(as_admin: Client) -> None:
     assert "minClient=2020.1" in page
     assert "alice" in page
     assert "P4V" not in page
+    of_alice = as_admin.get(address, {"user": "alice", "as": "csv"}).getvalue()
+    [_, *rows] = of_alice.decode().splitlines()
+    assert rows
+    assert all(",alice," in row for row in rows)
     wrong = as_admin.get(address, {"older_than": "old"})
     assert "Write a release as 2024.1." in wrong.text
 

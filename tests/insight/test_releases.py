@@ -202,6 +202,8 @@ def test_the_page_shows_whom_and_asks_those_alone(
 
     page = as_admin.get(reverse("program-releases"))
     assert "p4 2019.1 (too old)" in page.text
+    uses = f"/perforce/programs/?server={server.name}&amp;user=alice"
+    assert f'<a href="{uses}">alice</a>' in page.text
     assert "Send 2 mails" in page.text
 
     address = reverse("program-ask", args=[server.pk])

@@ -255,6 +255,29 @@ def test_numbers_of_a_log_lead_to_its_rows(
     asked = "days=90&server=commit"
     assert f'<a href="/perforce/commands/?{asked}">4</a>' in page
     assert f'<a href="/perforce/messages/?kind=other&{asked}">3</a>' in page
+    assert f'<a href="/perforce/messages/?kind=error&{asked}">1</a>' in page
+
+
+def test_an_error_leads_to_its_command_and_back(
+    read_log: ServerLog, admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    failed = LogCommand.objects.get(has_failed=True)
+    others = LogMessage.objects.exclude(pid=failed.pid)
+    assert others.exists()
+    browser = signed_in(admin)
+
+    def rows(page: str, link: str) -> list[str]:
+        found = re.search(f'<a href="([^"]*)">{link}</a>', page)
+        assert found, page
+        address = f"{html.unescape(found[1])}&as=csv"
+        return browser.get(address).getvalue().decode().splitlines()[1:]
+
+    [message] = rows(browser.get(f"/perforce/commands/{failed.pk}/").text, "Its errors")
+    assert f",{failed.pid},commit" in message
+    at = failed.started_at.date()
+    listed = f"/perforce/messages/?since={at}T00:00Z&kind=error"
+    [command] = rows(browser.get(listed).text, str(failed.pid))
+    assert command.startswith(failed.command)
 
 
 def test_the_worker_on_the_servers_host_reads_its_log(

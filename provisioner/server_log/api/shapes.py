@@ -145,6 +145,7 @@ class CommandsQuery(TimesQuery):
 
 class LogMessageQuery(TimesQuery):
     kind = serializers.ChoiceField(required=False, choices=LogMessage.Kind.choices)
+    pid = serializers.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
 
 
 class LogCommandSerializer(serializers.ModelSerializer[LogCommand]):
@@ -170,6 +171,7 @@ class LogCommandQuery(CommandsQuery):
     host = serializers.CharField(required=False)
     program = serializers.CharField(required=False)
     command = serializers.CharField(required=False, help_text="Such as user-sync.")
+    pid = serializers.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
     at_least = serializers.IntegerField(
         min_value=0,
         max_value=2**31 - 1,
