@@ -691,7 +691,7 @@ TYPED = {
             *("ProgramFilterForm", "TimesForm", "SandboxFilterForm"),
             *("ClientAdviceFilterForm", "CheckpointFilterForm"),
             *("VerificationFilterForm", "DamagedFilterForm", "RunFilterForm"),
-            "DrillFilterForm",
+            *("DrillFilterForm", "ProbeRoundFilterForm"),
         ),
         dict.fromkeys(
             (

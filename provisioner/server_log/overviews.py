@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import urlencode
@@ -18,6 +17,7 @@ from provisioner.server_log.models import LogCommand, LogMessage, Origin, Server
 from provisioner.server_log.periods import Period
 from provisioner.server_log.polling import Polling
 from provisioner.server_log.queries import queue_of
+from provisioner.server_log.records import ODDITIES, oddities_in
 from provisioner.server_log.samples import Lapses
 from provisioner.server_log.tallies import (
     OURS_MARKED,
@@ -57,36 +57,16 @@ class LogOverview:
         return self._rows("server-message-list", kind=LogMessage.Kind.ERROR)
 
     @property
-    def oddities(self) -> list[tuple[str, int, str]]:
-        """What was odd about the log, how often, and where its rows are."""
+    def oddities(self) -> list[tuple[str, str]]:
+        """What was odd about the log, and the address of its rows, "" without any."""
         counts = {name: getattr(self.log, name) for name in ODDITIES}
-        rows = {
-            ODDITIES["other_lines"]: self._rows(
-                "server-message-list", kind=LogMessage.Kind.OTHER
-            )
-        }
-        return [
-            (said, count, rows.get(said, "")) for said, count in oddities_in(counts)
-        ]
+        kind = LogMessage.Kind.OTHER
+        rows = {"other_lines": self._rows("server-message-list", kind=kind)}
+        return [(said, rows.get(name, "")) for name, said in oddities_in(counts)]
 
     def _rows(self, url_name: str, **criteria: str) -> str:
         asked = {**criteria, "days": _LONGEST_DAYS, "server": self.log.server.name}
         return f"{reverse(url_name)}?{urlencode(asked)}"
-
-
-ODDITIES = {
-    "other_lines": "lines of no known kind",
-    "not_utf8": "texts that are not UTF-8",
-    "ends_without_start": "ends of commands whose beginning is not known",
-    "clock_jumps": "times that the clock was set back",
-    "misdated": "commands dated in the future, not stored",
-    "gaps": "files gone before they were read",
-}
-
-
-def oddities_in(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return what was odd, and how often."""
-    return [(said, counts[name]) for name, said in ODDITIES.items() if counts.get(name)]
 
 
 def log_overviews() -> list[LogOverview]:

@@ -22,6 +22,7 @@ from provisioner.server_log.following import (
 from provisioner.server_log.models import LogUpload
 from provisioner.server_log.parsing import LogParser
 from provisioner.server_log.receiving import largest
+from provisioner.server_log.records import oddities_in
 
 _LOOKED_AT_BYTES = 1 << 20
 # A worker that is killed in mid-read has had one, too.
@@ -101,7 +102,7 @@ def _read(upload: LogUpload) -> str:
         message=f"{said} from {upload.name}.",
         actor=upload.uploaded_by,
     )
-    return f"{said}."
+    return ". ".join([said, *(odd for _, odd in oddities_in(counted)), ""]).strip()
 
 
 def forget_broken_uploads() -> None:

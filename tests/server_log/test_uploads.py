@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -89,7 +90,10 @@ def test_a_log_is_sent_and_read_once(
         *("perforce", {"upload_id": accepted.json()["id"]}),
     )
     assert came == [
-        ("read", "Read 5 commands (1 not ended yet) and 1 error."),
+        (
+            "read",
+            "Read 5 commands (1 not ended yet) and 1 error. 1 text that is not UTF-8.",
+        ),
         ("refused", "log was read already: nothing in it is new."),
         ("read", "Read 1 command and 0 errors."),
     ]
@@ -102,6 +106,16 @@ def test_a_log_is_sent_and_read_once(
     # A job that comes twice does nothing.
     read_log_upload(accepted.json()["id"])
     assert LogCommand.objects.count() == 6
+
+
+def test_what_is_odd_about_a_log_is_said(send: Callable[..., Any]) -> None:
+    ahead = re.sub(r"\d{4}/\d\d/\d\d", "2999/01/01", whole(90, "user-have"))
+    send(LOG + os.fsencode(ahead), name="log")
+
+    [(_, message)] = _read_all()
+
+    assert "1 text that is not UTF-8." in message
+    assert "1 command dated in the future, not stored." in message
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from provisioner.audit_log.actions import record_event
 from provisioner.lib.refusals import ActionRefused
 from provisioner.server_log.following import read_once, read_text
-from provisioner.server_log.overviews import oddities_in
+from provisioner.server_log.records import oddities_in
 from provisioner.sites.models import PerforceServer
 
 
@@ -38,5 +38,5 @@ class Command(BaseCommand):
             actor=None,
         )
         self.stdout.write(f"{said}.")
-        for oddity, number in oddities_in(counted):
-            self.stdout.write(f"{number:,} {oddity}.")
+        for _, oddity in oddities_in(counted):
+            self.stdout.write(f"{oddity}.")
