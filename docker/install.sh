@@ -7,12 +7,14 @@ umask 022
 
 usage() {
   cat <<'END'
-sudo sh install.sh --role web|worker|host-worker|lab [--role …] [--site SITE] [options]
+sudo sh install.sh --role web|worker|host-worker|lab [--role …] [--site SITE] [--allow …]
 sudo sh install.sh --uninstall [--prefix DIR]
 
   --role ROLE      what runs here: web, worker, host-worker; may be given again
                    (lab: for trials, the lab's ONTAP and Perforce server)
   --site SITE      for host-worker: the site whose namespace this host mounts
+  --allow WHAT     for host-worker: commands (it runs commands of templates) or mounts
+                   (it mounts each volume itself); may be given again
   --prefix DIR     where the program goes (/opt/cloneyard)
   --python PROGRAM Python 3.11 or newer (python3)
   --find-links DIR take packages from this directory alone, without an index
@@ -23,12 +25,12 @@ fail() { echo "install.sh: $1" >&2; exit 1; }
 wrong() { echo "install.sh: $1 (--help says more)" >&2; exit 2; }
 say() { echo "$1"; changed=yes; }
 
-prefix=/opt/cloneyard python=python3 roles='' site='' links='' uninstall=no
+prefix=/opt/cloneyard python=python3 roles='' site='' allowed='' links='' uninstall=no
 while [ $# -gt 0 ]; do
   case $1 in
     --help | -h) usage; exit 0 ;;
     --uninstall) uninstall=yes; shift; continue ;;
-    --role | --site | --prefix | --python | --find-links)
+    --role | --site | --allow | --prefix | --python | --find-links)
       [ $# -ge 2 ] && [ -n "$2" ] || wrong "$1 needs a value" ;;
     *) wrong "what is $1?" ;;
   esac
@@ -39,6 +41,11 @@ while [ $# -gt 0 ]; do
         *) wrong "there is no role $2: web, worker, host-worker or lab" ;;
       esac ;;
     --site) site=$2 ;;
+    --allow)
+      case $2 in
+        commands | mounts) allowed="$allowed $2" ;;
+        *) wrong "there is nothing to allow that is called $2: commands or mounts" ;;
+      esac ;;
     --prefix) prefix=${2%/} ;;
     --python) python=$2 ;;
     --find-links) links=$2 ;;
@@ -50,6 +57,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 settings=/etc/cloneyard/environment
 data=/var/lib/cloneyard
 units=/etc/systemd/system
+drop_ins=$units/cloneyard-host-worker@.service.d
 command=/usr/local/bin/cloneyard-server
 mark=$prefix/.installed-by-cloneyard
 changed=no
@@ -63,7 +71,7 @@ esac
 [ "$(id -u)" = 0 ] || fail "only root can install"
 
 if [ "$uninstall" = yes ]; then
-  [ -z "$roles$site" ] || wrong "--uninstall takes no role"
+  [ -z "$roles$site$allowed" ] || wrong "--uninstall takes no role"
   [ -e "$mark" ] || fail "$prefix was not made by this script"
   for unit in "$units"/cloneyard-web.service "$units"/cloneyard-worker.service \
     "$units"/cloneyard-lab.service "$units"/cloneyard-host-worker@.service; do
@@ -73,6 +81,8 @@ if [ "$uninstall" = yes ]; then
     if runs_systemd; then systemctl disable --now "$name" || true; fi
     rm "$unit"
   done
+  rm -f "$drop_ins/commands.conf" "$drop_ins/mounts.conf"
+  rmdir "$drop_ins" 2>/dev/null || true
   if runs_systemd; then systemctl daemon-reload; fi
   rm -rf "$prefix"
   rm -f "$command"
@@ -87,7 +97,9 @@ case " $roles " in
     case $site in
       [!a-z]* | *[!a-z0-9-]*) wrong "--site $site is not the name of a site" ;;
     esac ;;
-  *) [ -z "$site" ] || wrong "--site is for the role host-worker" ;;
+  *)
+    [ -z "$site" ] || wrong "--site is for the role host-worker"
+    [ -z "$allowed" ] || wrong "--allow is for the role host-worker" ;;
 esac
 command -v "$python" >/dev/null || fail "there is no $python"
 "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
@@ -100,6 +112,9 @@ lock=$here/requirements.lock
 for role in $roles; do
   case $role in host-worker) role=host-worker@ ;; esac
   [ -f "$here/cloneyard-$role.service" ] || fail "there is no $here/cloneyard-$role.service"
+done
+for name in $allowed; do
+  [ -f "$here/cloneyard-host-worker-$name.conf" ] || fail "there is no $here/cloneyard-host-worker-$name.conf"
 done
 [ ! -e "$prefix" ] || [ -e "$mark" ] || [ -z "$(ls -A "$prefix")" ] ||
   fail "$prefix has something else in it"
@@ -197,6 +212,13 @@ for role in $roles; do
   sed "s|/opt/cloneyard/|$prefix/|" "$here/cloneyard-$unit.service" >"$new"
   install -d "$units"
   put "$new" "$units/cloneyard-$unit.service" 0644
+done
+for name in commands mounts; do
+  case " $allowed " in
+    *" $name "*) install -d "$drop_ins" ;;
+    *) [ -e "$drop_ins/$name.conf" ] || continue ;; # allowed before
+  esac
+  put "$here/cloneyard-host-worker-$name.conf" "$drop_ins/$name.conf" 0644
 done
 if [ "$changed" = no ]; then
   echo "Nothing to do: everything is as it should be."

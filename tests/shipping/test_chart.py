@@ -111,17 +111,24 @@ def test_pods_have_the_uid_of_the_image() -> None:
 
 
 def test_a_host_worker_has_the_capabilities_of_its_unit() -> None:
-    [container] = pods_of(rendered(*SECRET, *EVERYTHING))["yard-host-munich"][
-        "containers"
-    ]
-    unit = (settings.BASE_DIR / "docker/cloneyard-host-worker@.service").read_text()
-    lines = re.findall(r"^CapabilityBoundingSet=(.*)$", unit, re.M)
-    added = container["securityContext"]["capabilities"]["add"]
+    host_worker = "cloneyard-host-worker"
+    unit = capabilities(f"{host_worker}@.service")
+    drop_in = capabilities(f"{host_worker}-commands.conf")
+    for options, expected in (
+        ((), unit),
+        (("--set", "hostWorker.commands=true"), unit | drop_in),
+    ):
+        pods = pods_of(rendered(*SECRET, *EVERYTHING, *options))
+        [container] = pods["yard-host-munich"]["containers"]
+        added = container["securityContext"]["capabilities"]["add"]
+        assert {f"CAP_{name}" for name in added} == expected
+        assert container["args"] == ["worker", "--queues", "host.munich"]
 
-    assert {f"CAP_{name}" for name in added} == {
-        name for line in lines for name in line.split()
-    }
-    assert container["args"] == ["worker", "--queues", "host.munich"]
+
+def capabilities(file: str) -> set[str]:
+    text = (settings.BASE_DIR / "docker" / file).read_text()
+    lines = re.findall(r"^CapabilityBoundingSet=(.*)$", text, re.M)
+    return {name for line in lines for name in line.split()}
 
 
 def test_settings_are_values_and_secrets_a_reference() -> None:

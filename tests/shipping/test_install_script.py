@@ -19,6 +19,8 @@ WRONG = [
     ("--role host-worker", "host-worker needs a --site"),
     ("--role host-worker --site Munich", "--site Munich is not the name of a site"),
     ("--role web --site munich", "--site is for the role host-worker"),
+    ("--role web --allow mounts", "--allow is for the role host-worker"),
+    ("--role host-worker --allow root", "nothing to allow that is called root"),
     ("--role web --prefix opt", "--prefix has to begin with /"),
     ("--role web --prefix /", "--prefix has to begin with /"),
     ("--role web --prefix /opt/a&b", "has characters that units cannot have"),

@@ -64,13 +64,15 @@ def start(name: str) -> None:
 
 
 def read_unit(name: str) -> dict[str, list[str]]:
-    """Return the settings of a unit, all values of each."""
+    """Return the settings of a unit and its drop-ins, all values of each."""
     template, at, instance = name.partition("@")
+    unit = UNITS / f"{template}{at}.service"
     found: dict[str, list[str]] = {}
-    for line in (UNITS / f"{template}{at}.service").read_text().splitlines():
-        key, is_setting, value = line.replace("%i", instance).partition("=")
-        if is_setting and not line.startswith("#"):
-            found.setdefault(key, []).append(value)
+    for file in (unit, *sorted(Path(f"{unit}.d").glob("*.conf"))):
+        for line in file.read_text().splitlines():
+            key, is_setting, value = line.replace("%i", instance).partition("=")
+            if is_setting and not line.startswith("#"):
+                found.setdefault(key, []).append(value)
     return found
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from provisioner.gateways.errors import Refused, TransientGatewayError
 from provisioner.gateways.fence import require_leave, silent_seconds
 from provisioner.gateways.hosts.beats import answer
+from provisioner.gateways.hosts.capabilities import how_to_allow, lacks_sys_admin
 from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.processes import bare_command, json_lines
 from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
@@ -79,14 +80,22 @@ def run_build(
 
     The command starts only with permission, requested once its sandbox is ready.
 
-    Raises: ValueError (uid 0 or gid 0 when the caller is root); Refused (this host
-    cannot provide what `bounds` require); TransientGatewayError (the sandbox did not
+    Raises: ValueError (uid 0 or gid 0 when the caller is root); Refused (the caller is
+    root and may make no sandbox, or this host cannot provide what `bounds` require);
+    TransientGatewayError (the sandbox did not
     start, or was killed); Busy (another host is running a command there); as
     require_leave.
     """
     is_root = os.geteuid() == 0
     if is_root and (uid <= 0 or gid <= 0):
         raise ValueError("Builds do not run as root.")
+    if lacks_sys_admin():
+        raise Refused(
+            "This worker may not run commands of templates: without CAP_SYS_ADMIN it "
+            f"can make no sandbox for them. {how_to_allow('commands')}",
+            system="host",
+            operation="run command",
+        )
     require_leave()
     stop_leftover(cwd, notes=log_path.parent)
     order = Order(

@@ -81,7 +81,9 @@ def _dropped(name: str, *, above: int) -> list[str]:
         if removed:
             os.fchmod(fd, stat.S_IMODE(mode) & 0o1777)
         if _has_capabilities(fd):
-            os.removexattr(fd, CAPABILITIES)
+            # A change of owner, even to nobody else, removes them, as removexattr does
+            # only with CAP_SETFCAP. Source: chown(2), capabilities(7).
+            os.fchown(fd, -1, -1)
             removed.append("given capabilities")
         return removed
     finally:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from provisioner.gateways.errors import Busy, Refused, Unreachable
 from provisioner.gateways.fence import require_leave
+from provisioner.gateways.hosts.capabilities import how_to_allow, lacks_sys_admin
 from provisioner.gateways.hosts.mounts import Mount, mounts_at, wait_until
 from provisioner.gateways.hosts.namespace import require_closed, require_server
 from provisioner.gateways.hosts.processes import ended_after
@@ -53,8 +54,8 @@ class VolumeMount:
 
         `addresses` are those at which the SVM serves NFS, empty if ONTAP does not say.
 
-        Raises: Refused (something else is mounted there, or the server is not the
-        SVM's), Unreachable (the server), Busy.
+        Raises: Refused (something else is mounted there, the server is not the SVM's,
+        or this process may not mount), Unreachable (the server), Busy.
         """
         require_closed(self.directory.parent)
         if self.is_mounted():
@@ -74,6 +75,7 @@ class VolumeMount:
             where = (self.source, str(self.directory))
             said = _run(*self.command, "-o", self.all_options, *where)
             if not self.is_mounted():
+                _require_sys_admin("mount")
                 raise Unreachable(
                     f"{self.source} could not be mounted at {self.directory}: "
                     f"{said or 'the command says nothing'}.",
@@ -86,13 +88,15 @@ class VolumeMount:
 
         Files that somebody has open keep it mounted.
 
-        Raises: Busy (it is in use), Refused (something else is mounted there).
+        Raises: Busy (it is in use), Refused (something else is mounted there, or this
+        process may not unmount).
         """
         while self.is_mounted():
             require_leave()
             before = len(mounts_at(self.directory))
             said = _run("umount", "-c", str(self.directory))
             if len(mounts_at(self.directory)) >= before:
+                _require_sys_admin("unmount")
                 raise Busy(
                     f"{self.directory} is still mounted on this host: {said}. See who "
                     f"uses it with fuser -vm {self.directory}. Nothing was forced.",
@@ -139,6 +143,20 @@ class VolumeMount:
         if not self.is_lab and not mount.fs_type.startswith("nfs"):
             return f"{mount.source} ({mount.fs_type}) is mounted"
         return ""
+
+
+def _require_sys_admin(operation: str) -> None:
+    """Explain why what was tried did not work.
+
+    Raises: Refused if this process may not mount.
+    """
+    if lacks_sys_admin():
+        raise Refused(
+            f"This worker may not {operation} volumes, without CAP_SYS_ADMIN. "
+            f"{how_to_allow('mounts')}",
+            system="host",
+            operation=operation,
+        )
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from django.conf import settings
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.hosts.capabilities import how_to_allow, lacks_sys_admin
 from provisioner.gateways.hosts.mount_options import REFUSED
 from provisioner.gateways.hosts.mounts import Mount, find_mount
 from provisioner.gateways.hosts.namespace import (
@@ -159,6 +160,11 @@ class _Checks(Checks):
                     advice="Install what mounts NFS, such as nfs-common, or set "
                     "MOUNT_COMMAND.",
                 )
+        if command == "mount" and lacks_sys_admin():
+            raise Wrong(
+                "This worker may not mount volumes, without CAP_SYS_ADMIN.",
+                advice=how_to_allow("mounts"),
+            )
         if site.is_of_the_lab:
             return f"The lab's volumes are mounted by {command}."
         require_server(site.nfs_server, addresses=self._nfs_addresses)

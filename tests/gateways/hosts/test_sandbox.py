@@ -337,7 +337,7 @@ def run_as(prefix: list[str], tree: Path, command: str, **bounds: Any) -> Any:
     return json.loads(done.stdout)
 
 
-NO_NAMESPACES = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]
+NO_NAMESPACES = [sys.executable, "-m", "tests.support.no_namespaces"]
 # The interpreter may lie where this uid may not go.
 MAY_READ = ["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]
 NO_ROOT = [
