@@ -7,13 +7,20 @@ from typing import Any
 
 import jwt
 from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 
 from provisioner.accounts.backends import SessionBackend
 from provisioner.accounts.models import User
 from provisioner.single_sign_on.actions import account_sign_in
-from provisioner.single_sign_on.provider import dict_of, provider_setting, reads_object
+from provisioner.single_sign_on.provider import (
+    ask,
+    dict_of,
+    provider_setting,
+    reads_object,
+    require_success,
+)
 from provisioner.single_sign_on.refusals import AnswerNotValid
 
 # Source: OpenID Connect Core 1.0, 2.
@@ -21,7 +28,10 @@ SUBJECT = re.compile(r"[\x20-\x7e]{1,255}")
 
 
 class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no types
-    """Find accounts by issuer and subject; the library would match mail addresses."""
+    """Find accounts by issuer and subject; the library would match mail addresses.
+
+    It would also read answers of any length, so three of its methods are written anew.
+    """
 
     via = "OpenID Connect"
     get_settings = staticmethod(provider_setting)
@@ -44,13 +54,38 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
         return account
 
     def get_token(self, payload: dict[str, Any]) -> dict[str, Any]:
-        with reads_object("token answer"):
-            return dict_of(super().get_token(payload))
+        what = "token answer"
+        answer = ask("POST", self.OIDC_OP_TOKEN_ENDPOINT, what=what, data=payload)
+        require_success(answer)
+        with reads_object(what):
+            return dict_of(answer.json())
 
     def retrieve_matching_jwk(self, token: str) -> jwt.PyJWK:
-        with reads_object("key set"):
-            key: jwt.PyJWK = super().retrieve_matching_jwk(token)
-            return key
+        """Return the provider's key by which the token says that it is signed.
+
+        Raises: SuspiciousOperation (there is none).
+        """
+        what = "key set"
+        answer = ask("GET", self.OIDC_OP_JWKS_ENDPOINT, what=what)
+        require_success(answer)
+        wanted = jwt.get_unverified_header(token)
+        has_ids = self.get_settings("OIDC_VERIFY_KID", True)
+        with reads_object(what):
+            for key in answer.json()["keys"]:
+                is_named = not has_ids or key["kid"] == wanted["kid"]
+                if is_named and key.get("alg", wanted["alg"]) == wanted["alg"]:
+                    return jwt.PyJWK(key)
+        raise SuspiciousOperation("No key of the provider is the token's.")
+
+    def get_userinfo(
+        self, access_token: str, id_token: str, payload: dict[str, Any]
+    ) -> dict[str, Any]:
+        what = "userinfo"
+        bearer = {"Authorization": f"Bearer {access_token}"}
+        answer = ask("GET", self.OIDC_OP_USER_ENDPOINT, what=what, headers=bearer)
+        require_success(answer)
+        with reads_object(what):
+            return dict_of(answer.json())
 
     def verify_token(self, token: str, **kwargs: Any) -> dict[str, Any]:
         """Check signature, time and nonce, then for whom and by whom it was made.
@@ -78,8 +113,7 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
     def get_or_create_user(
         self, access_token: str, id_token: str, payload: dict[str, Any]
     ) -> User:
-        with reads_object("userinfo"):
-            about = dict_of(self.get_userinfo(access_token, id_token, payload))
+        about = self.get_userinfo(access_token, id_token, payload)
         # Source: OpenID Connect Core 1.0, 5.3.2.
         if about.get("sub") != payload["sub"]:
             raise _not_valid("its token and its userinfo are about two people")

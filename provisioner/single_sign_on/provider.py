@@ -16,9 +16,13 @@ from django.conf import settings
 from mozilla_django_oidc.utils import import_from_settings
 
 from provisioner.identities.refusals import ProviderSilent
+from provisioner.lib.bounded_answers import AnswerTooLong, BoundedAnswers
 from provisioner.single_sign_on.refusals import AnswerNotValid
 
 ANSWERS_WITHIN_SECONDS = 5
+# From the first byte to the last.
+ANSWERS_LAST_SECONDS = 10.0
+LONGEST_ANSWER_BYTES = 1_000_000
 READ_AGAIN_AFTER_SECONDS = 3600.0
 _DISCOVERED = {
     "OIDC_OP_AUTHORIZATION_ENDPOINT": "authorization_endpoint",
@@ -66,6 +70,44 @@ def reads_object(what: str) -> Iterator[None]:
         raise AnswerNotValid(provider=settings.OIDC_NAME, reason=reason) from error
 
 
+class _Answers(BoundedAnswers):
+    most_bytes = LONGEST_ANSWER_BYTES
+    within_seconds = ANSWERS_LAST_SECONDS
+
+
+def ask(method: str, address: str, *, what: str, **sent: Any) -> requests.Response:
+    """Ask the provider, and return its whole answer, whatever its status.
+
+    It follows no redirect: OpenID Connect has none here, and one could lead the secret
+    of this client elsewhere.
+
+    Raises: AnswerNotValid (it is too long); requests.RequestException.
+    """
+    with requests.Session() as session:
+        for scheme in ("https://", "http://"):
+            session.mount(scheme, _Answers())
+        try:
+            return session.request(
+                method,
+                address,
+                timeout=ANSWERS_WITHIN_SECONDS,
+                allow_redirects=False,
+                **sent,
+            )
+        except AnswerTooLong as error:
+            reason = f"its {what} is longer than {LONGEST_ANSWER_BYTES:,} bytes"
+            raise AnswerNotValid(provider=settings.OIDC_NAME, reason=reason) from error
+
+
+def require_success(answer: requests.Response) -> None:
+    """Raises: requests.HTTPError, with the beginning of what the provider says."""
+    if answer.status_code != 200:
+        raise requests.HTTPError(
+            f"{answer.status_code} from {answer.url}: {answer.text[:1000]!r}",
+            response=answer,
+        )
+
+
 def dict_of(said: Any) -> dict[str, Any]:
     """Return an object of JSON.
 
@@ -85,8 +127,8 @@ def _document() -> dict[str, Any]:
         return known[1]
     address = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
     try:
-        answer = requests.get(address, timeout=ANSWERS_WITHIN_SECONDS)
-        answer.raise_for_status()
+        answer = ask("GET", address, what="discovery document")
+        require_success(answer)
     except requests.RequestException as error:
         raise ProviderSilent(provider=settings.OIDC_NAME) from error
     with reads_object("discovery document"):

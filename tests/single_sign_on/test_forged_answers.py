@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -24,6 +25,7 @@ from provisioner.single_sign_on import provider as provider_module
 
 SUBJECT = "7f3a"
 MISSING = object()
+ENDLESS = object()
 KEY, ANOTHER_KEY = (rsa.generate_private_key(65537, 2048) for _ in range(2))
 
 
@@ -37,6 +39,7 @@ class Liar(ThreadingHTTPServer):
         self.issuer = f"http://127.0.0.1:{self.server_port}"
         self.key = KEY
         public = RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
+        self.redirects: dict[str, str] = {}
         self.says: dict[str, Any] = {
             "/.well-known/openid-configuration": {
                 "issuer": self.issuer,
@@ -67,7 +70,19 @@ class Answers(BaseHTTPRequestHandler):
     server: Liar
 
     def do_GET(self) -> None:
+        if elsewhere := self.server.redirects.get(self.path):
+            self.send_response(307)
+            self.send_header("Location", elsewhere)
+            self.end_headers()
+            return
         said = self.server.says[self.path]
+        if said is ENDLESS:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(ConnectionError):
+                while True:
+                    self.wfile.write(b" " * 100_000)
+            return
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -198,6 +213,33 @@ def test_an_answer_that_is_no_object_is_refused_with_a_sentence(
         (line,) = [line for line in logs if line["event"] == "single_sign_on_refused"]
         assert line["code"] == "provider_answer_not_valid"
         assert named in line["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [("/token", "token answer"), ("/keys", "key set"), ("/about", "userinfo")],
+)
+def test_an_answer_without_end_is_refused_with_a_sentence(
+    path: str, named: str, liar: Liar
+) -> None:
+    liar.says[path] = ENDLESS
+    with capture_logs() as logs:
+        assert not signs_in(liar, tokens=ENDLESS if path == "/token" else None)
+    (line,) = [line for line in logs if line["event"] == "single_sign_on_refused"]
+    assert f"its {named} is longer than 1,000,000 bytes" in line["sentence"]
+
+
+def test_a_discovery_document_without_end_is_refused_with_a_sentence(
+    liar: Liar,
+) -> None:
+    liar.says["/.well-known/openid-configuration"] = ENDLESS
+    answer = Client(HTTP_HOST="localhost").get("/single-sign-on/", follow=True)
+    assert "its discovery document is longer than 1,000,000 bytes" in answer.text
+
+
+def test_no_redirect_of_a_provider_is_followed(liar: Liar) -> None:
+    liar.redirects = {"/token": f"{liar.issuer}/about"}
+    assert not signs_in(liar)
 
 
 def test_a_discovery_document_that_is_no_object_is_refused_with_a_sentence(

@@ -39,9 +39,13 @@ from provisioner.gateways.ontap.types import OntapAccount
 from provisioner.gateways.tracing import recording
 from provisioner.gateways.tracing.exchanges import OntapExchange
 from provisioner.lib import tracing
+from provisioner.lib.bounded_answers import AnswerTooLong, BoundedAnswers
 
 CONNECT_TIMEOUT_SECONDS = 6.0
 POOL_SIZE = 32
+# A page of ONTAP's has 10,000 records at most, of a few kilobytes each.
+LONGEST_ANSWER_BYTES = 256 << 20
+LONGEST_ANSWER_SECONDS = 600.0
 MISSED_LOOKS_ALLOWED = 3
 # How long ONTAP keeps a change waiting for its job. Most jobs end within it: then
 # nobody asks for them again. Whoever dies meanwhile has not heard of the job.
@@ -56,6 +60,11 @@ _END_STATES = ("success", "failure", *_CUT_SHORT, _FORGOTTEN)
 
 Query = Mapping[str, str | int]
 Body = Mapping[str, Any]
+
+
+class _Adapter(BoundedAnswers, LoggingAdapter):  # type: ignore[misc]  # has no types
+    most_bytes = LONGEST_ANSWER_BYTES
+    within_seconds = LONGEST_ANSWER_SECONDS
 
 
 class OntapConnection:
@@ -260,6 +269,10 @@ class OntapConnection:
         elif "CERTIFICATE_VERIFY_FAILED" in str(error):
             kind = AuthFailed
             sentence = f"The certificate of {where} could not be verified."
+        elif isinstance(error, AnswerTooLong):
+            sentence = (
+                f"{where} answered with more than {LONGEST_ANSWER_BYTES:,} bytes."
+            )
         elif isinstance(error, requests.Timeout):
             sentence = f"{where} did not answer in time."
         else:
@@ -322,7 +335,7 @@ def _open_session(account: OntapAccount) -> tuple[requests.Session, str]:
     session.trust_env = False
     session.mount(
         connection.origin,
-        LoggingAdapter(
+        _Adapter(
             connection,
             # An interrupted GET may be repeated. A write never is: it may have
             # happened, and the caller's next read decides. Connecting is not repeated
