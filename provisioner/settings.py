@@ -268,7 +268,6 @@ OIDC_RP_CLIENT_SECRET = _secret("OIDC_CLIENT_SECRET")
 OIDC_RP_SCOPES = env.text("OIDC_SCOPES", default="openid profile email")
 OIDC_RP_SIGN_ALGO = "RS256"
 OIDC_USE_PKCE = True
-OIDC_TIMEOUT = 5
 OIDC_AUTHENTICATION_CALLBACK_URL = "single-sign-on-callback"
 OIDC_USERNAME_CLAIM = env.text("OIDC_USERNAME_CLAIM", default="preferred_username")
 _domain = env.text("OIDC_USERNAME_DOMAIN", default="")
@@ -279,6 +278,13 @@ OIDC_UID_CLAIM = env.text("OIDC_UID_CLAIM", default="uidNumber")
 OIDC_GID_CLAIM = env.text("OIDC_GID_CLAIM", default="gidNumber")
 OIDC_LOWEST_UID = env.int("OIDC_LOWEST_UID", default=1000, least=1)
 OIDC_ADOPTS_ACCOUNTS = env.bool("OIDC_ADOPTS_ACCOUNTS", default=False)
+# Whoever uses pages signs in more often: a session lasts for two weeks.
+OIDC_ABSENT_DAYS = env.int("OIDC_ABSENT_DAYS", default=90, most=3650)
+if 0 < OIDC_ABSENT_DAYS < 15:
+    raise ImproperlyConfigured(
+        "OIDC_ABSENT_DAYS has to be 0 or 15 and more, since a session lasts for 14 "
+        f"days, and is {OIDC_ABSENT_DAYS}."
+    )
 AUTHENTICATION_BACKENDS = ["provisioner.identities.backends.LocalPasswords"]
 if OIDC_ISSUER:
     if not OIDC_ISSUER.startswith(

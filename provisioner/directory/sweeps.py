@@ -17,6 +17,7 @@ from provisioner.directory.actions import syncs
 from provisioner.directory.deferring import MAIL_TASK, SYNC_TASK
 from provisioner.directory.models import DirectorySync
 from provisioner.directory.people import sources
+from provisioner.identities.absence import closes_absent_people
 
 KEPT_FOR = dt.timedelta(days=90)
 SENT_AGAIN = RetryStrategy(max_attempts=5, wait=60)
@@ -27,8 +28,8 @@ SENT_AGAIN = RetryStrategy(max_attempts=5, wait=60)
     name=SYNC_TASK, queue="sweeps", queueing_lock="directory_sync", lock=SYNC_TASK
 )
 def sweep_directory(timestamp: int = 0, is_preview: bool = False) -> None:
-    """Follow directory and Perforce each night, where there is one to be asked."""
-    if sources():
+    """Follow directory and Perforce each night, and close accounts of the absent."""
+    if sources() or closes_absent_people():
         syncs.directory_sync(is_preview=is_preview)
     DirectorySync.objects.filter(began_at__lt=Now() - KEPT_FOR).delete()
 

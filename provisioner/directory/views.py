@@ -12,6 +12,7 @@ from provisioner.directory.deferring import queue_sync
 from provisioner.directory.models import DirectorySync
 from provisioner.directory.people import sources
 from provisioner.directory.queries import newest_syncs
+from provisioner.identities.absence import closes_absent_people
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.posting import acted, done
 
@@ -24,11 +25,15 @@ WAITING = "A sync is queued already. Reload this page to see what it finds."
 def directory_sync(request: WebRequest) -> HttpResponse:
     """Show what the newest sync did or asks for, and those before."""
     directory = settings.DIRECTORY
+    asked, closes_absent = [source.name for source in sources()], closes_absent_people()
     context = {
         "syncs": newest_syncs(request.user),
-        "sources": [source.name for source in sources()],
+        "sources": asked,
+        "is_followed": bool(asked) or closes_absent,
         "has_no_sync": directory is not None and not directory.bind_dn,
-        "providers": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
+        "provider": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
+        "absent_days": settings.OIDC_ABSENT_DAYS if closes_absent else 0,
+        "has_no_end": bool(settings.OIDC_ISSUER) and not closes_absent,
     }
     return render(request, "directory/syncs.html", context)
 

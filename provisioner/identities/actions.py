@@ -43,7 +43,7 @@ def account_sign_in(person: Person, *, rules: Rules) -> User:
     ids = person.ids or _ids_on_this_host(person, rules=rules)
     try:
         with transaction.atomic():
-            account = _known(person) or _made(person, rules=rules)
+            account = _known(person, rules=rules) or _made(person, rules=rules)
             if not account.is_active:
                 raise AccountClosed(name=account.username)
             follow(account, person, rules=rules)
@@ -94,7 +94,8 @@ def is_address(email: str) -> bool:
     return bool(email)
 
 
-def _known(person: Person) -> User | None:
+def _known(person: Person, *, rules: Rules) -> User | None:
+    """Return the account of a person who has signed in before, and note that."""
     identity = (
         Identity.objects.select_for_update(of=("self", "account"), no_key=True)
         .select_related("account")
@@ -103,19 +104,20 @@ def _known(person: Person) -> User | None:
     )
     if identity is None:
         return None
-    if identity.closed_at is not None:
-        _reopen(identity)
+    identity.vouched_at = clocks.database_now()
+    was_closed, identity.closed_at = identity.closed_at is not None, None
+    identity.save(update_fields=["vouched_at", "closed_at"])
+    if was_closed:
+        _reopen(identity, rules=rules)
     return identity.account
 
 
-def _reopen(identity: Identity) -> None:
-    identity.closed_at = None
-    identity.save(update_fields=["closed_at"])
+def _reopen(identity: Identity, *, rules: Rules) -> None:
     identity.account.is_active = True
     record_event(
         identity.account,
         kind="account_reopened_by_directory",
-        message="Reopened: the directory has the person again.",
+        message=f"Reopened: the person has signed in by {rules.provider} again.",
     )
 
 

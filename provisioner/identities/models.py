@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
 
@@ -23,6 +24,11 @@ class Identity(models.Model):
     )
     issuer = models.CharField(max_length=500)
     subject = models.CharField(max_length=255)
+    vouched_at = models.DateTimeField(
+        db_default=Now(),
+        help_text="When a sign-in there last vouched for the person, or an "
+        "administrator who reopened the account.",
+    )
     closed_at = models.DateTimeField(
         null=True,
         blank=True,

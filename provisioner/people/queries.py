@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from provisioner.accounts.sessions import sessions_of
 from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.accounts.tokens import live_tokens
 from provisioner.audit_log.models import Event
+from provisioner.identities.absence import closes_soon_at
 from provisioner.identities.queries import signs_in_by
 from provisioner.lib.limits import Limit
 from provisioner.lib.rows import with_words
@@ -155,11 +157,15 @@ def _held_by() -> dict[str, Combinable]:
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """An account with its quotas and recent activity."""
+    """An account with its quotas and recent activity.
+
+    `closes_at` is when it is closed for absence, None if that is not soon.
+    """
 
     account: User
     standing: Standing
     signs_in_by: str
+    closes_at: dt.datetime | None
     quotas: list[Limit]
     tokens: list[ApiToken]
     sessions: list[Session]
@@ -184,6 +190,7 @@ def find_person(user: User, *, pk: int) -> Person | None:
         account=account,
         standing=standing_of(account),
         signs_in_by=signs_in_by(account),
+        closes_at=closes_soon_at(account),
         quotas=quota_limits(account),
         tokens=list(live_tokens().filter(user=account)),
         sessions=list(sessions_of(account)[:SESSIONS_SHOWN]),

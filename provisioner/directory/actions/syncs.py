@@ -19,9 +19,14 @@ from provisioner.directory.models import DirectoryChange, DirectorySync
 from provisioner.directory.people import sources
 from provisioner.directory.refusals import NothingToApprove
 from provisioner.gateways.errors import GatewayError
+from provisioner.identities.absence import (
+    absent_people,
+    closes_absent_people,
+    people_of_the_provider,
+)
 from provisioner.identities.actions import account_end, follow
 from provisioner.identities.models import Identity
-from provisioner.identities.people import Found, Person, Source
+from provisioner.identities.people import Found, Person, Rules, Source
 from provisioner.lib import clocks
 from provisioner.workspaces.models import PUT_AWAY
 
@@ -30,7 +35,10 @@ WORDS = {"is_staff": "role", "team_id": "team"}
 NO_SERVICE_ACCOUNT = (
     "A sync needs LDAP_BIND_DN: people bind themselves to sign in, and only then."
 )
-NO_DIRECTORY = "Nobody can be asked: neither LDAP_URLS nor P4_SIGN_IN_SERVER is set."
+NO_DIRECTORY = (
+    "Nobody is followed: LDAP_URLS and P4_SIGN_IN_SERVER are not set, nor OIDC_ISSUER "
+    "with OIDC_ABSENT_DAYS."
+)
 Action = DirectoryChange.Action
 
 log = structlog.get_logger(__name__)
@@ -38,13 +46,17 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """What is to be done to an account; `person` is None if it is closed."""
+    """What is to be done to an account of an issuer.
+
+    `person` and `rules` are None if it is closed.
+    """
 
     account: User
-    source: Source
+    issuer: str
     action: DirectoryChange.Action
     sentence: str
     person: Person | None = None
+    rules: Rules | None = None
 
     @property
     def loses(self) -> bool:
@@ -53,12 +65,15 @@ class Planned:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All that one source says; `known` are accounts, `active` people of them."""
+    """All that one source says; `known` are accounts, `active` people of them.
 
-    source: Source
+    `nobody_is_left` is what an administrator is asked where nobody is active.
+    """
+
     known: int
     active: int
     planned: list[Planned]
+    nobody_is_left: str
 
 
 def directory_sync(
@@ -66,6 +81,7 @@ def directory_sync(
 ) -> DirectorySync:
     """Follow directory and Perforce: close accounts of people who are gone from there.
 
+    So are those of people of the provider who have not signed in for OIDC_ABSENT_DAYS.
     Their sessions end and their tokens are revoked; their workspaces stay until their
     leases end. Teams, roles, names and mail addresses of all others are updated. Local
     accounts are never touched, so a break-glass administrator is not.
@@ -81,7 +97,7 @@ def directory_sync(
     )
     sync = DirectorySync.objects.create()
     asked = sources()
-    if not asked:
+    if not asked and not closes_absent_people():
         message = NO_SERVICE_ACCOUNT if settings.DIRECTORY else NO_DIRECTORY
         return _ended(sync, DirectorySync.State.FAILED, message=message)
     try:
@@ -89,6 +105,8 @@ def directory_sync(
     except GatewayError as error:
         log.warning("directory_sync_failed", **error.log_context())
         return _ended(sync, DirectorySync.State.FAILED, message=error.sentence)
+    if closes_absent_people():
+        comparisons.append(_absent())
     _write_down(sync, comparisons)
     if is_preview:
         return _ended(sync, DirectorySync.State.PREVIEWED)
@@ -138,7 +156,33 @@ def _compare(source: Source) -> Comparison:
         for each in _planned(source, identity.account, found.get(identity.subject))
     ]
     return Comparison(
-        source=source, known=len(identities), active=active, planned=planned
+        known=len(identities),
+        active=active,
+        planned=planned,
+        nobody_is_left=f"{source.name} has none of {len(identities)} people any more. "
+        f"Check {source.where_to_look} first.",
+    )
+
+
+def _absent() -> Comparison:
+    """Return what is to be done to people of the provider, by their last sign-ins."""
+    known = people_of_the_provider().count()
+    absent = absent_people().select_related("account").order_by("account__username")
+    name, days = settings.OIDC_NAME, settings.OIDC_ABSENT_DAYS
+    return Comparison(
+        known=known,
+        active=known - absent.count(),
+        planned=[
+            Planned(
+                account=identity.account,
+                issuer=identity.issuer,
+                action=Action.CLOSE,
+                sentence=f"Has not signed in by {name} for {days} days.",
+            )
+            for identity in absent.filter(account__is_active=True)
+        ],
+        nobody_is_left=f"None of {known} people has signed in by {name} for {days} "
+        "days. Check that people can.",
     )
 
 
@@ -153,7 +197,7 @@ def _planned(source: Source, account: User, found: Found | None) -> Iterator[Pla
         why = "gone from" if found is None else f"{found.why_disabled} in"
         yield Planned(
             account=account,
-            source=source,
+            issuer=source.issuer,
             action=Action.CLOSE,
             sentence=f"Is {why} {source.name}.",
         )
@@ -168,10 +212,11 @@ def _planned(source: Source, account: User, found: Found | None) -> Iterator[Pla
         words = ", ".join(WORDS.get(name, name.replace("_", " ")) for name in differing)
         yield Planned(
             account=account,
-            source=source,
+            issuer=source.issuer,
             action=Action.TAKE_ROLE if loses_role else Action.UPDATE,
             sentence=f"Differs in {source.name}: {words}.",
             person=found.person,
+            rules=source.rules,
         )
 
 
@@ -184,10 +229,7 @@ def _question(
         return ""
     for comparison in comparisons:
         if any(each.loses for each in comparison.planned) and not comparison.active:
-            return (
-                f"{comparison.source.name} has none of {comparison.known} people any "
-                f"more. Check {comparison.source.where_to_look} first."
-            )
+            return comparison.nobody_is_left
     if len(losing) > most:
         return (
             f"{len(losing)} accounts would be closed or lose the role of an "
@@ -246,16 +288,17 @@ def _with_workspaces(planned: Planned, number: int) -> str:
 def _apply(planned: Planned) -> bool:
     """Do it to the account as it is now; return whether there was anything to do."""
     account = User.objects.select_for_update(no_key=True).get(pk=planned.account.pk)
-    issuer = planned.source.issuer
-    belongs = Identity.objects.filter(account=account, issuer=issuer).exists()
-    if not account.is_active or not belongs:
+    identities = Identity.objects.filter(account=account, issuer=planned.issuer)
+    if planned.issuer == settings.OIDC_ISSUER:
+        identities = identities & absent_people()
+    if not account.is_active or not identities.exists():
         return False
-    if planned.person is None:
+    if planned.person is None or planned.rules is None:
         number = _workspaces_of([account]).get(account.pk, 0)
         said = _with_workspaces(planned, number)
         account_end(account, reason=f"Closed. {said}")
     else:
-        follow(account, planned.person, rules=planned.source.rules)
+        follow(account, planned.person, rules=planned.rules)
         account.save()
     return True
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib.auth import password_validation
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils.crypto import get_random_string
 
 from provisioner.accounts import permissions
@@ -105,7 +106,7 @@ def account_close(*, by: User, account: User) -> None:
 
 
 def account_reopen(*, by: User, account: User) -> None:
-    """Reopen an account.
+    """Reopen an account. Days of absence are counted from now.
 
     Raises: NotAllowed.
     """
@@ -114,7 +115,7 @@ def account_reopen(*, by: User, account: User) -> None:
         row = locked_account(account, by=by)
         row.is_active = True
         row.save(update_fields=["is_active"])
-        Identity.objects.filter(account=row).update(closed_at=None)
+        Identity.objects.filter(account=row).update(closed_at=None, vouched_at=Now())
 
 
 def locked_account(account: User, *, by: User) -> User:

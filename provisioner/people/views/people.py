@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpResponse
@@ -50,6 +51,7 @@ def person_detail(request: WebRequest, pk: int) -> HttpResponseBase:
         "people/detail.html",
         {
             "person": person,
+            "provider": settings.OIDC_NAME,
             "tokens": shown_tokens(person.tokens),
             "sessions": shown_sessions(person.sessions),
             "actions": _actions(person.account, by=request.user),

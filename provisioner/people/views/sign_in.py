@@ -30,6 +30,7 @@ from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import User
 from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.tokens import tokens_of
+from provisioner.identities.absence import closes_soon_at
 from provisioner.identities.queries import password_keeper, password_keepers
 from provisioner.limits.admission import quota_limits
 from provisioner.people.actions.accounts import account_choose_zone
@@ -162,4 +163,6 @@ def my_account(request: WebRequest) -> HttpResponse:
         now=timezone.now(),
         quotas=quota_limits(request.user),
         installations_zone=zones.installations_zone().key,
+        closes_at=closes_soon_at(request.user),
+        provider=settings.OIDC_NAME,
     )
