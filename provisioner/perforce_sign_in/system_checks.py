@@ -27,12 +27,15 @@ def perforce_signs_people_in(
     server = sign_in_server()
     name = settings.P4_SIGN_IN_SERVER
     problems = (
-        [f"P4_SIGN_IN_SERVER: there is no Perforce server “{name}” on its page."]
+        [
+            f"P4_SIGN_IN_SERVER is “{name}”, and there is no Perforce server of that "
+            "name: enter it at /perforce/, or name one that is there."
+        ]
         if server is None
         else [f"P4_SIGN_IN_SERVER: {problem}" for problem in _problems(server)]
     )
     return [
-        Warning(problem, hint="docs/sign-in.md", id="cloneyard.W004")
+        Warning(problem, hint="docs/sign-in.md", id="cloneyard.W005")
         for problem in problems
     ]
 

@@ -15,7 +15,7 @@ from provisioner.accounts.models import User
 from tests.support.perforce_people import PerforcePeople
 
 
-def said(kind: str = "cloneyard.W004") -> list[str]:
+def said(kind: str = "cloneyard.W005") -> list[str]:
     messages = run_checks(include_deployment_checks=True, databases=["default"])
     return [message.msg for message in messages if message.id == kind]
 
@@ -33,7 +33,7 @@ def test_somebody_has_to_get_in_without_it(perforce: PerforcePeople) -> None:
     ("trouble", "word"),
     [
         ("away", "cannot be reached"),
-        ("renamed", "there is no Perforce server “people”"),
+        ("renamed", "P4_SIGN_IN_SERVER is “people”, and there is no Perforce server"),
         ("not named", "SECRET_HOSTS does not name it"),
         ("password", "is not valid"),
     ],

@@ -37,6 +37,7 @@ MALFORMED = [
     ("EMAIL_URL=http://u:s3cret@h", "check", "EMAIL_URL"),
     ("PUBLIC_URL=cloneyard", "web", "PUBLIC_URL"),
     ("OIDC_ISSUER=http://id.example.com", "web", "OIDC_ISSUER"),
+    ("OIDC_ABSENT_DAYS=7", "web", "0 or 15 and more"),
     ("LDAP_URLS=ldap://ldap.example.com LDAP_KIND=x", "check", "LDAP_KIND"),
     ("LDAP_URLS=ldaps://[", "check", "LDAP_URLS"),
     ("OIDC_ISSUER=https://[", "migrate", "OIDC_ISSUER"),
@@ -56,6 +57,9 @@ IMPOSSIBLE = [
     ("HEALTH_BIND=192.0.2.1:8001", "web", "HEALTH_BIND 192.0.2.1:8001"),
     ("WEB_BIND=127.0.0.1:1 HEALTH_BIND=127.0.0.1:1", "web", "another address than"),
     ("WORKER_ALIVE_FILE=/dev/null/alive", "worker", "WORKER_ALIVE_FILE"),
+    ("LOG_DIR=/dev/null/logs", "worker", "LOG_DIR /dev/null/logs cannot be made"),
+    ("SANDBOX_CGROUP=/nowhere", "worker", "SANDBOX_CGROUP /nowhere is no directory"),
+    ("MOUNT_COMMAND=/nowhere/mount", "worker", "MOUNT_COMMAND names /nowhere/mount"),
     ("X=", "worker --queues storage,perfroce", "no queue perfroce"),
     ("X=", "worker --queues host.", "no queue host."),
     ("X=", "start", "Unknown command: 'start'"),
@@ -127,11 +131,9 @@ def test_a_directory_that_cannot_be_written_is_one_sentence(
     code, said = ended("X=", command, var=file / "var")
 
     assert code in (AWAY, BADLY_CONFIGURED), said
-    *before, sentence = said.splitlines()
+    [sentence] = said.splitlines()
     assert "VAR_DIR" in sentence
     assert str(file) in sentence
-    # A worker says in its log that it has no logs of steps, and would go on.
-    assert len(before) == (command == "worker"), said
 
 
 def test_a_generated_key_needs_a_directory(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from psycopg import AsyncConnection, OperationalError
 
 from provisioner.accounts import origin
 from provisioner.engine.fencing import JobLeave
+from provisioner.engine.host_settings import why_unfit
 from provisioner.engine.job_manager import ClockIsOff, LastingJobManager
 from provisioner.engine.worker_pools import Pool, pools_of, unknown_queues
 from provisioner.engine.workers import worker_connector
@@ -86,18 +87,20 @@ class Command(BaseCommand):
             raise CommandError(
                 f"WORKER_ALIVE_FILE cannot be written: {alive_in} is no directory."
             )
-        try:
-            close_logs(settings.LOG_DIR)
-        except OSError as error:
-            # Much can be done without; steps that need a log say so and wait.
-            log.error("logs_are_not_writable", error=str(error))
-        spare_what_is_loaded()
         pools = pools_of(
             queues or None,
             slots=options["concurrency"],
             command_slots=options["commands"],
             bisection_slots=options["bisections"],
         )
+        if why := why_unfit(pools):
+            raise CommandError(why)
+        try:
+            close_logs(settings.LOG_DIR)
+        except OSError as error:
+            # Much can be done without; steps that need a log say so and wait.
+            log.error("logs_are_not_writable", error=str(error))
+        spare_what_is_loaded()
         if not asyncio.run(Working(pools).work()):
             raise CommandError("The worker ended without being told to stop.")
 
