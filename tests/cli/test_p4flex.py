@@ -27,6 +27,7 @@ from provisioner.engine.models import Operation
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from tests.support.broker import SCRIPT, Broker, said_by_broker, ticket_of
+from tests.support.documents import blocks_of, reading
 from tests.support.factories import (
     SiteFactory,
     SnapshotFactory,
@@ -44,6 +45,7 @@ def django_settings(settings: Settings) -> Settings:
     return settings
 
 
+ROOT = Path(__file__).parents[2]
 TICKET = "0123456789ABCDEF" * 2
 
 
@@ -123,6 +125,44 @@ def test_a_clone_is_asked_for_listed_and_given_back(
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.TRASHED
     assert not ApiToken.objects.filter(expiry=None).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_the_page_says_is_typed_works(
+    flex: Flex, broker: Broker, lab: Lab, tmp_path: Path
+) -> None:
+    """The shell, the ticket, the filter and the server are real; p4 is played."""
+    (program := tmp_path / "home/bin/p4").parent.mkdir(parents=True)
+    program.write_text(
+        f"#!{sys.executable}\nimport sys, django; sys.path.insert(0, {str(ROOT)!r})\n"
+        "django.setup(); from tests.support.p4_program import main; main(sys.argv[1:])"
+    )
+    program.chmod(0o755)
+    environment = {
+        "HOME": str(tmp_path / "home"),
+        "PATH": f"{program.parent}:/usr/bin:/bin",
+        "P4PORT": lab.perforce["port"],
+        "P4USER": "alice",
+        "FILTER": str(broker.directory / SCRIPT.name),
+        "DJANGO_SETTINGS_MODULE": "provisioner.settings",
+        "SECRET_KEY": "only-for-tests-" * 4,
+        "VAR_DIR": str(tmp_path / "var"),
+    }
+    page = ROOT / "docs/flex.md"
+    with reading(tmp_path / "home", environment) as reader:
+        [said] = reader.run(
+            page,
+            blocks_of(page, "sh"),
+            instead={
+                "p4 login": "echo lab-password | p4 login",
+                "alias ": "shopt -s expand_aliases; alias ",
+            },
+        )
+    assert said.strip() == flex("volumes")
+    kept = tmp_path / "home/.p4flex"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    option, ticket = kept.read_text().splitlines()
+    assert (option, len(ticket)) == ("-t", 32)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -39,6 +39,7 @@ ON_A_HOST_OF_ITS_OWN = {
 # Sections whose commands other tests run: each reads them from the page.
 BY_TESTS_OF_THEIR_OWN = {
     "docs/client.md": ("Client library",),
+    "docs/flex.md": ("Using it",),
     "docs/high-availability.md": ("Who promotes",),
     "docs/install.md": ("Containers",),
 }
