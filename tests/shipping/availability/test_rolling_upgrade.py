@@ -10,7 +10,6 @@ installed here.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +39,7 @@ from tests.shipping.availability.fleet import (
     status_of,
     wait_for,
 )
+from tests.shipping.availability.releases import git, newest_release
 from tests.support.forkserver import warm
 from tests.support.lab import Lab
 from tests.support.replication import looking_at, run
@@ -61,12 +61,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The release before, in a clone: what its tag has."""
     clone = tmp_path_factory.mktemp("before")
     git("clone", "--quiet", "--shared", str(ROOT), str(clone), at=ROOT)
-    tags = git(
-        *("tag", "--list", "v*", "--sort=-version:refname"),
-        *("--merged", "HEAD", "--no-contains", "HEAD"),
-        at=clone,
-    ).split()
-    git("checkout", "--quiet", tags[0] if tags else release(clone), at=clone)
+    git("checkout", "--quiet", newest_release(clone) or release(clone), at=clone)
     return clone
 
 
@@ -84,17 +79,6 @@ def release(clone: Path) -> str:
 def version_of(checkout: Path) -> str:
     [version] = ASSIGNED.findall((checkout / VERSION).read_text())
     return str(version)
-
-
-def git(*arguments: str, at: Path) -> str:
-    """Run git; hooks and settings of who runs the tests stay out."""
-    return subprocess.run(
-        ["git", "-c", "core.hooksPath=/dev/null", *arguments],
-        cwd=at,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
 
 
 @pytest.fixture
