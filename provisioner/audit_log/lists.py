@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from provisioner.audit_log.forms import AuditLogFilterForm
 from provisioner.audit_log.models import Event
-from provisioner.audit_log.queries import events_matching
+from provisioner.audit_log.queries import events_matching, newest_since
 from provisioner.web.lists.listing import Column, Listing
 
 AUDIT_LOG = Listing[Event](
@@ -32,5 +32,8 @@ AUDIT_LOG = Listing[Event](
         *("workspace__is_pooled", "template__name"),
     ),
     usual="-at",
+    is_bounded=True,
+    is_downloaded_whole=True,
+    newest=newest_since,
     form=AuditLogFilterForm,
 )

@@ -96,11 +96,18 @@ class Event(models.Model):
         )
         indexes = (
             models.Index(fields=("-at", "-id"), name="event_by_time"),
-            models.Index(fields=("kind", "-at"), name="event_by_kind"),
+            # Also for the beginning of a kind, whatever the collation.
+            models.Index(
+                fields=("kind", "-at"),
+                opclasses=("varchar_pattern_ops", "timestamptz_ops"),
+                name="event_by_kind",
+            ),
             models.Index(fields=("actor_name", "-at"), name="event_by_actor"),
             models.Index(
                 fields=("subject_kind", "subject_id", "-at"), name="event_by_subject"
             ),
+            # Equal names share an entry, so it is a tenth of one with times.
+            models.Index(fields=("subject",), name="event_by_name_of_subject"),
         )
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import html
 import io
 import re
 from dataclasses import replace
@@ -19,6 +20,7 @@ from provisioner.catalog.actions.templates import template_update
 from provisioner.catalog.models import Template
 from provisioner.leases.actions.leases import end_moved
 from provisioner.web.lists.listing import Look
+from provisioner.web.lists.pages import BoundedPaginator
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import downloaded
 
@@ -173,3 +175,40 @@ def test_nothing_of_it_is_changed_at_the_admin_site(
     assert as_admin.get(f"{address}/change/").status_code == 200
     assert as_admin.post(f"{address}/change/", {"message": "x"}).status_code == 403
     assert as_admin.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_words_are_searched_in_the_newest_events_and_the_page_says_so(
+    as_admin: Client, told: Template, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_of_it = as_admin.get(f"{ADDRESS}?q=whim").text
+    for number in range(3):
+        record_event(told, kind="later", message=f"Event no {number}.")
+    monkeypatch.setattr("provisioner.audit_log.queries.SEARCHED", 2)
+    narrowed = as_admin.get(f"{ADDRESS}?q=whim&sort=at").text
+    [every] = re.findall(r'href="(\?[^"]*since=2000[^"]*)"', narrowed)
+
+    assert "Words were searched in the newest events only" not in all_of_it
+    assert "Words were searched in the newest events only" in narrowed
+    assert "No event matches." in narrowed
+    assert ">later<" in as_admin.get(f"{ADDRESS}?q=event+no").text
+    found = as_admin.get(ADDRESS + html.unescape(every)).text
+    assert "On a whim." in found
+    assert "Words were searched in the newest events only" not in found
+    assert "On a whim." in as_admin.get(f"{ADDRESS}?subject=main").text
+    assert "On a whim." in as_admin.get(f"{ADDRESS}?q=whim&until=2999-01-01T00:00").text
+    assert b"On a whim." in downloaded(as_admin.get(f"{DOWNLOAD}&q=whim"))
+
+
+def test_a_long_log_is_not_counted_but_downloaded_whole(
+    as_admin: Client, told: Template, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        record_event(told, kind="later", message=f"Event no {number}.")
+    monkeypatch.setattr(BoundedPaginator, "most", 2)
+    monkeypatch.setattr("provisioner.web.lists.listing.MOST_DOWNLOADED", 2)
+
+    page = as_admin.get(f"{ADDRESS}?kind=later").text
+
+    assert "More than 2 events" in page
+    assert ", the first" not in page
+    assert downloaded(as_admin.get(f"{DOWNLOAD}&kind=later")).count(b"Event no") == 3

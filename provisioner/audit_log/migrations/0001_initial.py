@@ -100,8 +100,9 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(BY_MONTH, migrations.RunSQL.noop),
         migrations.AddIndex('Event', models.Index(fields=['-at', '-id'], name='event_by_time')),
-        migrations.AddIndex('Event', models.Index(fields=['kind', '-at'], name='event_by_kind')),
+        migrations.AddIndex('Event', models.Index(fields=['kind', '-at'], name='event_by_kind', opclasses=('varchar_pattern_ops', 'timestamptz_ops'))),
         migrations.AddIndex('Event', models.Index(fields=['actor_name', '-at'], name='event_by_actor')),
         migrations.AddIndex('Event', models.Index(fields=['subject_kind', 'subject_id', '-at'], name='event_by_subject')),
+        migrations.AddIndex('Event', models.Index(fields=['subject'], name='event_by_name_of_subject')),
         migrations.RunSQL(REFUSE, ALLOW),
     ]

@@ -6,6 +6,7 @@ column, with a minus for descending order), `page`, and `as=csv`.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,8 +21,11 @@ from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
 
 from provisioner.accounts.models import User
+from provisioner.lib import times
 from provisioner.lib.rows import with_words
 from provisioner.lib.tables import Cell, csv_lines
 from provisioner.web.bulk import MOST_AT_A_TIME
@@ -40,6 +44,8 @@ Row = TypeVar("Row", bound=Model)
 READ_AT_A_TIME = 1000
 # PostgreSQL keeps the whole answer until the last line is sent.
 MOST_DOWNLOADED = 1_000_000
+# Before the first row of any list.
+_ALWAYS = "2000-01-01T00:00"
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,9 @@ class Listing(Generic[Row]):
     default; `key` is the field that identifies them in forms. Filters appear from
     `quiet_below` rows on. Lists with `is_cards` have no headings. `is_read_whole` means
     that no index helps to find a page, so rows are counted while they are read, and
-    `is_bounded` that they are too many to be counted. `chips` are quick filters.
+    `is_bounded` that they are too many to be counted, nor to be downloaded unless it
+    `is_downloaded_whole`. Words are searched since `newest()`, unless a time is given
+    or the list is downloaded; None is all of it. `chips` are quick filters.
     `more_acts` are bulk actions that features above add.
     """
 
@@ -156,6 +164,8 @@ class Listing(Generic[Row]):
     is_cards: bool = False
     is_read_whole: bool = False
     is_bounded: bool = False
+    is_downloaded_whole: bool = False
+    newest: Callable[[], dt.datetime | None] | None = None
     nothing: str = "There is none yet."
 
     def __post_init__(self) -> None:
@@ -249,6 +259,8 @@ class Look(Generic[Row]):
         query = self.views.query
         self.form = listing.form(query)
         self.criteria = self.form.criteria()
+        self._request = request
+        self._narrowed_to = self._narrow()
         asked = query.get("sort", "")
         self._asked_sort = asked
         self.sort = asked if listing.column(asked) else listing.usual
@@ -265,14 +277,28 @@ class Look(Generic[Row]):
         self._choose = request.GET.get("choose")
         self._chosen = set(request.POST.getlist("chosen"))
 
+    def _narrow(self) -> dt.datetime | None:
+        """Search words in the newest rows only; return since when, or None for all."""
+        newest, given = self.listing.newest, self.criteria
+        is_download = self._request.GET.get("as") == "csv"
+        if newest is None or is_download or "text" not in given:
+            return None
+        if {"since", "until"} & given.keys():
+            return None
+        since = newest()
+        if since is not None:
+            self.criteria = {**given, "since": since}
+        return since
+
     @cached_property
     def page(self) -> Page[Any]:
         """The keys of the rows on the page; everything else is read only for these."""
         keys = self.rows.values_list("pk", flat=True)
+        is_narrowed = self.listing.newest is not None and "text" in self.criteria
         reads_all = self.listing.is_read_whole or "text" in self.criteria
         pages: type[Paginator[Any]]
         pages = CountingPaginator if reads_all else KeyPaginator
-        if self.listing.is_bounded:
+        if self.listing.is_bounded and not is_narrowed:
             pages = BoundedPaginator
         return pages(keys, self.listing.page_size).get_page(self._number)
 
@@ -337,7 +363,21 @@ class Look(Generic[Row]):
             for name, messages in self.form.errors.items()
             for message in messages
         )
-        return [*self.views.remarks, *wrong, *said]
+        return [*self.views.remarks, *wrong, *said, *self._said_of_narrowing()]
+
+    def _said_of_narrowing(self) -> Iterator[str]:
+        if self._narrowed_to is None:
+            return
+        query = self._request.GET.copy()
+        query.pop("page", None)
+        query["since"] = _ALWAYS
+        yield format_html(
+            "Words were searched in the newest {} only, since {}. "
+            '<a href="?{}">Search all, which takes some seconds</a>',
+            self.listing.many,
+            times.exact_text(timezone.localtime(self._narrowed_to), seconds=True),
+            query.urlencode(),
+        )
 
     @property
     def chips(self) -> list[tuple[str, str, bool]]:
@@ -372,8 +412,10 @@ class Look(Generic[Row]):
         return getattr(self.page.paginator, "is_cut", False)
 
     @property
-    def most_downloaded(self) -> int:
-        return MOST_DOWNLOADED
+    def most_downloaded(self) -> int | None:
+        """How many rows a download has at most; None for all."""
+        has_all = self.listing.is_downloaded_whole or not self.listing.is_bounded
+        return None if has_all else MOST_DOWNLOADED
 
     @property
     def is_filtered(self) -> bool:
@@ -438,7 +480,7 @@ class Look(Generic[Row]):
     def as_csv(self) -> Iterator[str]:
         """Yield all matching rows, from every page, as lines of CSV.
 
-        Of a list with `is_bounded` the first MOST_DOWNLOADED.
+        Of some lists the first `most_downloaded`.
         It has the columns shown, plus fields that the page does not show.
         """
         hidden = self.views.hidden
@@ -447,7 +489,7 @@ class Look(Generic[Row]):
             for column in self.listing.columns
             if column.cell and not hidden & {column.name, column.goes_with}
         ]
-        rows = self.rows[:MOST_DOWNLOADED] if self.listing.is_bounded else self.rows
+        rows = self.rows[: self.most_downloaded]
         names = [column.name for column in columns]
         fields = [column.stored_as(rows.model) for column in columns]
         if all(fields) and not self.listing.dress and not rows.query.distinct:
