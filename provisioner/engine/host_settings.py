@@ -1,4 +1,4 @@
-"""Settings that name what has to be on this host: asked before a worker starts."""
+"""What has to be on this host, and allowed there: asked before a worker starts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ from pathlib import Path
 
 from django.conf import settings
 
-from provisioner.engine.queues import BISECTIONS_PREFIX, COMMANDS_PREFIX, HOST_PREFIX
+from provisioner.engine.queues import (
+    BISECTIONS_PREFIX,
+    COMMANDS_PREFIX,
+    HOST_PREFIX,
+    SANDBOXES_PREFIX,
+)
 from provisioner.engine.worker_pools import Pool
+from provisioner.gateways.hosts.capabilities import lacks_sys_ptrace
 from provisioner.gateways.hosts.volume_mounts import COMMAND_PATH
 
 USUAL_MOUNT_COMMAND = ["mount", "-t", "nfs"]
+# It would take each server for stopped, and leave it running.
+NO_SANDBOXES = (
+    "This worker cannot see the processes of sandboxes, without CAP_SYS_PTRACE. Its "
+    "unit needs the drop-in cloneyard-host-worker-sandboxes.conf: docs/sandboxes.md."
+)
 
 
 def why_unfit(pools: Sequence[Pool]) -> str:
@@ -25,6 +36,8 @@ def why_unfit(pools: Sequence[Pool]) -> str:
     runs_commands = any(p.own in (COMMANDS_PREFIX, BISECTIONS_PREFIX) for p in pools)
     if runs_commands and (why := _why_no_cgroup()):
         return why
+    if any(pool.own == SANDBOXES_PREFIX for pool in pools) and lacks_sys_ptrace():
+        return NO_SANDBOXES
     if any(_serves_hosts(pool) for pool in pools) and (why := _why_no_mount_command()):
         return why
     return why_no_log_directory()

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.build import run_build
 from provisioner.gateways.hosts.files import write_as_owner
 from provisioner.gateways.hosts.ownership import change_ownership
+from provisioner.gateways.hosts.p4d import TAG, P4d
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.hosts.sandbox.bounds import Bounds
@@ -143,6 +145,31 @@ def see_other_processes(root: Path) -> Any:
     return wrong
 
 
+def end_a_server(root: Path) -> Any:
+    """A server of a sandbox, which another worker has started."""
+    server = P4d(
+        program="/bin/true",
+        root=root / "mine",
+        journal=root / "journal",
+        log=root / "log",
+        uid=UID,
+        gid=GID,
+        tag=str(root),
+    )
+    with subprocess.Popen(
+        ["/bin/sleep", "60"],
+        env={TAG: server.tag},
+        user=UID,
+        group=GID,
+        extra_groups=[],
+    ) as process:
+        threading.Thread(target=process.wait, daemon=True).start()
+        server.stop()
+        runs_on = is_alive(process.pid)
+        process.kill()
+    return ["it runs on"] if runs_on else []
+
+
 def _is_of(process: Path, group: int) -> bool:
     with suppress(OSError):
         return os.getpgid(int(process.name)) == group
@@ -172,6 +199,7 @@ DEEDS: tuple[Callable[[Path], Any], ...] = (
     run_a_command,
     see_other_processes,
     mount_a_volume,
+    end_a_server,
 )
 
 

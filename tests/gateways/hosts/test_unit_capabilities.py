@@ -23,7 +23,8 @@ DOCKER: Path = settings.BASE_DIR / "docker"
 Deed = Callable[[Path], Any]
 COMMANDS: set[Deed] = {deeds.run_a_command, deeds.see_other_processes}
 MOUNTS: set[Deed] = {deeds.mount_a_volume}
-ALWAYS = set(deeds.DEEDS) - COMMANDS - MOUNTS
+SANDBOXES: set[Deed] = {deeds.end_a_server}
+ALWAYS = set(deeds.DEEDS) - COMMANDS - MOUNTS - SANDBOXES
 
 
 def capabilities(name: str) -> set[str]:
@@ -36,6 +37,7 @@ def capabilities(name: str) -> set[str]:
 UNIT = capabilities("cloneyard-host-worker@.service")
 FOR_COMMANDS = capabilities("cloneyard-host-worker-commands.conf")
 FOR_MOUNTS = capabilities("cloneyard-host-worker-mounts.conf")
+FOR_SANDBOXES = capabilities("cloneyard-host-worker-sandboxes.conf")
 # What does not work without it: “each why” of the unit.
 WITHOUT = {
     "chown": deeds.give_to_an_owner,
@@ -88,6 +90,7 @@ def test_the_unit_is_enough(place: Path) -> None:
 def test_the_drop_ins_are_enough(place: Path) -> None:
     assert wrong_in(COMMANDS, place / "commands", UNIT | FOR_COMMANDS) == {}
     assert wrong_in(MOUNTS, place / "mounts", UNIT | FOR_MOUNTS) == {}
+    assert wrong_in(SANDBOXES, place / "sandboxes", UNIT | FOR_SANDBOXES) == {}
 
 
 @pytest.mark.parametrize("name", sorted(UNIT | FOR_COMMANDS | FOR_MOUNTS))
@@ -95,10 +98,31 @@ def test_none_is_more_than_it_takes(name: str, place: Path) -> None:
     assert wrong_in({WITHOUT[name]}, place, (UNIT | FOR_COMMANDS) - {name}) != {}
 
 
+def test_without_its_drop_in_a_host_of_sandboxes_would_leave_servers(
+    place: Path,
+) -> None:
+    assert wrong_in(SANDBOXES, place, UNIT) == {"end_a_server": ["it runs on"]}
+    ran = subprocess.run(
+        [
+            *("setpriv", "--bounding-set=-sys_ptrace", "--"),
+            *(sys.executable, "manage.py", "worker", "--queues", "sandboxes.isolated"),
+        ],
+        cwd=settings.BASE_DIR,
+        env={"PATH": os.environ["PATH"], "VAR_DIR": str(place)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    [sentence] = ran.stderr.splitlines()
+    assert "the drop-in cloneyard-host-worker-sandboxes.conf" in sentence
+
+
 def test_the_unit_has_what_owners_need_alone() -> None:
     wanted = "chown fowner dac_override setuid setgid kill"
     assert set(wanted.split()) == UNIT
     assert {"sys_admin"} == FOR_MOUNTS
+    assert {"sys_ptrace"} == FOR_SANDBOXES
 
 
 def test_a_worker_without_the_drop_ins_names_them(place: Path) -> None:
