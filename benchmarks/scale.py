@@ -159,7 +159,7 @@ def pages() -> Iterator[dict[str, Any]]:
             yield measured(browser, page, who="admin", scale=WORKSPACES)
         else:
             yield {"figure": "page", "page": page, "missing": True}
-    began, size = time.perf_counter(), 0
+    began, size, cpu = time.perf_counter(), 0, processor_ms()
     answer: Any = browser.get("/audit-log/?as=csv")
     for part in answer.streaming_content if answer.streaming else [answer.content]:
         size += len(part)
@@ -168,6 +168,7 @@ def pages() -> Iterator[dict[str, Any]]:
         "status": answer.status_code,
         "bytes": size,
         "seconds": round(time.perf_counter() - began, 1),
+        "cpu_ms": round(processor_ms() - cpu),
     }
 
 

@@ -73,15 +73,16 @@ def drop_months_before(day: dt.date) -> int:
     Raises: OperationalError (somebody reads or writes for longer; nothing is dropped).
     """
     deleted = 0
+    old = [month for month in _existing() if month.next.begin <= day]
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL lock_timeout = '3s'")
-        for month in _existing():
-            if month.next.begin > day:
-                break
+        # Before the first is dropped: from then on nobody else writes an event.
+        for month in old:
             cursor.execute(f"SELECT count(*) FROM {month.table}")  # noqa: S608 - ours
             [count] = cursor.fetchone()
-            cursor.execute(f"DROP TABLE {month.table}")
             deleted += count
+        cursor.execute("SET LOCAL lock_timeout = '3s'")
+        for month in old:
+            cursor.execute(f"DROP TABLE {month.table}")
     return deleted
 
 
