@@ -66,6 +66,13 @@ class StepLine:
         )
 
     @property
+    def trouble(self) -> str:
+        """Why its last attempt failed, "" if that was what it waits for now."""
+        if self.wait is not None and self.wait.maintenance:
+            return ""
+        return self.step.error_message
+
+    @property
     def has_log(self) -> bool:
         """Whether it has a log that still exists."""
         return self.step.attempt > 0 and self.step.log_path.exists()

@@ -252,6 +252,24 @@ def test_in_maintenance_nothing_with_a_slot_starts_and_what_runs_gives_it_up(
     assert [each.pk for each in slots.next_in_line(server.pk)] == [waiting.pk]
 
 
+def test_the_maintenance_that_a_step_waits_for_is_said_once(
+    step: Step, server: PerforceServer, template: Template, admin_client: Client
+) -> None:
+    alice = User.objects.get(username="alice")
+    slots.observe_others(server.pk, CHECKPOINT)
+    waiting = ask_to_flush(alice, template, key="2")
+    before = "The Perforce server is busy with admin checkpoint of root, for 1 min."
+    Step.objects.filter(pk=waiting.pk).update(error_message=before)
+    address = reverse("operation-detail", args=[waiting.operation_id])
+
+    page = admin_client.get(address).text
+
+    assert "admin checkpoint of root, for 2 min. It continues after that." in page
+    assert before not in page
+    slots.observe_others(server.pk, Load())
+    assert before in admin_client.get(address).text
+
+
 # --- reading it
 
 
