@@ -64,7 +64,7 @@ ROUNDS = Listing[ProbeRun](
             begins_descending=True,
         ),
         Column("gap", "Why not", "gap"),
-        Column("host", "From", "host"),
+        Column("host", "From", "host", is_unbroken=True),
         Column("change", "Newest change", "change", is_number=True),
     ),
     cells="probes/_round_cells.html",
