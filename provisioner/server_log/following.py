@@ -40,7 +40,7 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 _GZIP = b"\x1f\x8b"
 CHUNK_BYTES = 1 << 20
 # Sums of one hour are added to those stored once for so much of a log.
-CHUNKS_AT_A_TIME = 64
+CHUNKS_AT_A_TIME = 128
 # Of commands that may end in another file.
 MOST_LEFT_OPEN = 2_000
 _OF_A_FILE = (
