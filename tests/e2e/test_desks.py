@@ -41,6 +41,7 @@ def test_people_do_their_work(
     extend(page, furnished.extendable, scripts=scripts)
     look_into_a_chart(page, scripts=scripts)
     choose_from_a_menu(page, furnished.template)
+    set_a_quota(page)
     make_a_token(sign_in(furnished.alice, scripts=scripts))
 
 
@@ -177,6 +178,20 @@ def extend(page: Page, chosen: list[Workspace], *, scripts: bool) -> None:
         assert one.expires_at is not None
         assert one.expires_at > ends[one.pk]
     assert "?q=old+alice&" in page.url, "the list is as it was left"
+
+
+def set_a_quota(page: Page) -> None:
+    """A limit is asked for once it is wanted."""
+    page.goto("/people/?q=alice")
+    page.get_by_label("Choose alice", exact=True).check()
+    press(page, "Set quota…")
+    number = page.get_by_label("Number of workspaces")
+    expect(number).to_be_hidden()
+    page.get_by_label("Workspaces at a time").select_option("Limit to")
+    expect(page.get_by_label("Size")).to_be_hidden()
+    number.fill("300")
+    press(page, "Set quota for 1 account")
+    expect(page.get_by_role("status")).to_contain_text("Changed: 1 account.")
 
 
 def make_a_token(page: Page) -> None:

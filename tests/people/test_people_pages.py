@@ -153,7 +153,7 @@ def test_team_quota_and_role_are_given_with_an_event(
         ({"workspaces": "", "space": "none"}, 422),
         ({"workspaces": "none", "space": ""}, 422),
         ({"workspaces": "limit"}, 422),
-        ({"workspaces": "none", "max_workspaces": 3}, 422),
+        ({"workspaces": "same", "max_workspaces": 3}, 422),
         ({"workspaces": "limit", "max_workspaces": -1}, 422),
         ({"workspaces": "limit", "max_workspaces": 2**40}, 422),
         ({"space": "limit", "max_unique_bytes": "much"}, 422),
@@ -209,11 +209,7 @@ def test_many_get_a_team_with_one_confirmation(
     [
         ({}, "Choose what changes."),
         ({"workspaces": "limit"}, "Say how much."),
-        ({"max_workspaces": 3}, "Choose “Limit to” if this is the limit."),
-        (
-            {"workspaces": "none", "max_workspaces": 3},
-            "Choose “Limit to” if this is the limit.",
-        ),
+        ({"max_workspaces": 3}, "Choose what changes."),
         ({"space": "limit", "max_unique_bytes": "much"}, "Write a size such as"),
         (
             {"space": "limit", "max_unique_bytes": "9999999 TiB"},
@@ -254,6 +250,24 @@ def test_many_get_a_quota_of_which_nothing_else_changes(
     as_admin.post(PEOPLE, {**sent, "step": "sure"})
     alice.refresh_from_db()
     assert (alice.max_workspaces, alice.max_unique_bytes) == (None, 2**31)
+
+
+def test_a_limit_is_asked_for_and_read_only_where_one_is_chosen(
+    as_admin: Client, alice: User
+) -> None:
+    """Pages hide it while “No limit” is chosen, whatever was typed there before."""
+    sent = {"do": "quota", "chosen": [alice.pk], "step": "sure"}
+    shown = as_admin.post(PEOPLE, {"do": "quota", "chosen": [alice.pk]}).text
+    assert shown.count("data-limit") == 2
+    assert "optional" not in shown
+
+    sent |= {"workspaces": "none", "max_workspaces": "3 or so"}
+    sent |= {"space": "none", "max_unique_bytes": "much"}
+    done = as_admin.post(PEOPLE, sent, follow=True)
+
+    assert "Changed: 1 account." in done.text
+    alice.refresh_from_db()
+    assert (alice.max_workspaces, alice.max_unique_bytes) == (None, None)
 
 
 def test_many_get_a_role_but_nobody_their_own(

@@ -74,11 +74,18 @@ class PeopleFilterForm(FilterForm):
     )
 
 
-class OptionalSizeField(SizeField):
-    """A number of bytes, or none."""
+class LimitInput(forms.TextInput):
+    """The limit of the choice before it, shown only while “Limit to” is chosen.
 
-    def clean(self, value: Any) -> Any:
-        return super().clean(value) if (value or "").strip() else None
+    Browsers check nothing of it: they refuse to send a form with a hidden field that
+    is empty or wrong, and cannot show why.
+    """
+
+    def __init__(self, attrs: dict[str, str] | None = None) -> None:
+        super().__init__({"data-limit": "", **(attrs or {})})
+
+    def use_required_attribute(self, initial: Any) -> bool:
+        return False
 
 
 class Bound(TextChoices):
@@ -89,6 +96,7 @@ class Bound(TextChoices):
     NONE = "none", "No limit"
 
 
+_HOW_MUCH = "Say how much."
 _OF_THEIR_OWN = "The space that workspaces do not share with their templates."
 _BOUNDS = [("", "Choose…"), *((b, b.label) for b in (Bound.LIMIT, Bound.NONE))]
 
@@ -98,42 +106,42 @@ class QuotaForm(AskingForm):
 
     workspaces = forms.ChoiceField(label="Workspaces at a time", choices=_BOUNDS)
     max_workspaces = forms.IntegerField(
-        required=False,
         min_value=0,
         max_value=MOST_WORKSPACES,
         label="Number of workspaces",
+        widget=LimitInput({"inputmode": "numeric"}),
+        error_messages={"required": _HOW_MUCH},
     )
     space = forms.ChoiceField(
         label="Space of their own", choices=_BOUNDS, help_text=_OF_THEIR_OWN
     )
-    max_unique_bytes = OptionalSizeField(
-        required=False,
+    max_unique_bytes = SizeField(
         max_length=40,
         label="Size",
         help_text="Such as 200 GiB.",
+        widget=LimitInput,
+        error_messages={"required": _HOW_MUCH},
     )
     BOUNDS: ClassVar = {"workspaces": "max_workspaces", "space": "max_unique_bytes"}
+
+    def clean_max_unique_bytes(self) -> int:
+        taken: int = self.cleaned_data["max_unique_bytes"]
+        if taken > MOST_BYTES:
+            raise forms.ValidationError("No file system is that large.")
+        return taken
 
     def clean(self) -> dict[str, Any]:
         """Return the entered fields, with the changed limits of the quota."""
         found: dict[str, Any] = super().clean() or self.cleaned_data
         for choice, name in self.BOUNDS.items():
             bound, value = found.pop(choice, ""), found.pop(name, None)
-            if bound == Bound.LIMIT and value is None and name not in self.errors:
-                self.add_error(name, "Say how much.")
-            elif name == "max_unique_bytes" and (value or 0) > MOST_BYTES:
-                self.add_error(name, "No file system is that large.")
-            elif bound != Bound.LIMIT and value is not None and self._is_typed(name):
-                self.add_error(choice, "Choose “Limit to” if this is the limit.")
-            elif bound == Bound.LIMIT:
+            if bound == Bound.LIMIT:
                 found[name] = value
-            elif bound == Bound.NONE:
+                continue
+            self.errors.pop(name, None)  # it is hidden, whatever it has or lacks
+            if bound == Bound.NONE:
                 found[name] = None
         return found
-
-    def _is_typed(self, name: str) -> bool:
-        """Return whether a field was changed from what the form showed."""
-        return name in self.changed_data
 
     @staticmethod
     def initial_of(quota: Quota) -> dict[str, Any]:
