@@ -197,6 +197,7 @@ def test_the_page_shows_whom_and_asks_those_alone(
     sending, settings.EMAIL_BACKEND = settings.EMAIL_BACKEND, NO_MAIL_SERVER
     page = as_admin.get(reverse("program-releases"))
     assert "Nobody can be mailed. This installation sends no mail" in page.text
+    assert "The mail names" not in page.text
     assert "Send 2 mails" not in page.text
     settings.EMAIL_BACKEND = sending
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
+from provisioner.accounts.mails import NO_MAIL_SERVER
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.lib import clocks
@@ -205,6 +207,20 @@ def test_a_report_is_a_page_and_a_csv(
     assert "Choose a moment, or give this time." in refused.text
     wrong = browser.get(f"{path}?moment=x&days=1000")
     assert wrong.status_code == 422
+
+
+def test_a_report_is_mailed_only_where_mail_is_sent(
+    moment: Moment, as_admin: Client, settings: Any
+) -> None:
+    address = f"/perforce/comparison/?moment={moment.pk}&days=10"
+    assert "Mail this report" in as_admin.get(address).text
+    settings.EMAIL_BACKEND = NO_MAIL_SERVER
+
+    page = as_admin.get(address).text
+
+    assert "This report cannot be mailed. This installation sends no mail" in page
+    assert "Mail this report" not in page
+    assert ">Send<" not in page
 
 
 def test_moments_are_marked_and_deleted_on_their_page(
