@@ -23,7 +23,8 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts import permissions
-from provisioner.accounts.models import User
+from provisioner.accounts.models import Team, User
+from provisioner.catalog.models import Template
 from provisioner.dashboard.charts import charts_of
 from provisioner.dashboard.history import capacity_days, other_aggregate_days
 from provisioner.dashboard.savings import Lately, saved_lately
@@ -44,6 +45,7 @@ from provisioner.sites.models import (
     AggregateDay,
     AggregateSpace,
     CapacityDay,
+    Site,
     SiteCapacity,
 )
 from provisioner.web.charts import Chart
@@ -189,21 +191,19 @@ class Installation:
 
     @cached_property
     def by_template(self) -> list[Clones]:
-        tallies = self._tallies
-        named = [(each.pk, each.name) for each in tallies.templates]
-        return _clones(tallies.by_template, named)
+        named = Template.objects.order_by().values_list("pk", "name")
+        return _clones(self._tallies.by_template, named)
 
     @cached_property
     def by_team(self) -> list[Clones]:
-        tallies = self._tallies
-        named = [(team.pk, team.name) for team in tallies.teams]
-        return _clones(tallies.by_team, [(None, ""), *named])
+        named = Team.objects.order_by().values_list("pk", "name")
+        return _clones(self._tallies.by_team, [(None, ""), *named])
 
     @cached_property
     def charts(self) -> list[Chart]:
         return charts_of(
             self.span,
-            sites=[one.site for one in self._sites],
+            sites=list(Site.objects.order_by("name")),
             days=self._days,
             of_others={
                 other: self._of_others.get((other.site_id, other.name), [])
@@ -214,11 +214,11 @@ class Installation:
 
     @property
     def clones(self) -> int:
-        return sum(of_template.number for of_template in self.by_template)
+        return sum(tally.clones for tally in self._tallies.by_template.values())
 
     @property
     def ready(self) -> int:
-        return sum(of_template.ready for of_template in self.by_template)
+        return sum(tally.ready for tally in self._tallies.by_template.values())
 
     @property
     def waiting(self) -> int:

@@ -134,7 +134,7 @@ def span_links(query: QueryDict, chosen: str) -> list[tuple[str, str, bool]]:
         for gone in ("since", "until"):
             other.pop(gone, None)
         other["range"] = name
-        links.append((label, f"?{other.urlencode()}#charts", name == chosen))
+        links.append((label, f"?{other.urlencode()}", name == chosen))
     return links
 
 

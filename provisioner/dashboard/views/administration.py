@@ -23,8 +23,8 @@ from provisioner.web.notices import Level, Notice
 def overview(request: WebRequest) -> HttpResponse:
     """Show the overview: what is wrong, what will be full, how fast, what it saves.
 
-    Charts and tables come once the page is there, or at once where the address asks
-    for them or for a period.
+    Charts and tables come once the page is there. Where the address asks for them, or
+    for a period, they are a page by themselves.
     """
     form = SpanForm(request.GET)
     shown = installation(request.user, span_of(form))
@@ -36,8 +36,9 @@ def overview(request: WebRequest) -> HttpResponse:
     }
     if request.htmx:
         return render(request, "dashboard/_more.html", context)
+    if request.GET:
+        return render(request, "dashboard/charts.html", context)
     context["notices"] = _notices(shown)
-    context["shows_more"] = bool(request.GET)
     return render(request, "dashboard/overview.html", context)
 
 
