@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from django.urls import reverse
 from django.utils.html import format_html
@@ -25,11 +26,11 @@ from provisioner.catalog.models import (
     TemplateOperation,
     VolumeOperation,
 )
-from provisioner.catalog.queries import snapshot_before, templates_ever
+from provisioner.catalog.queries import is_in_scope, snapshot_before
 from provisioner.catalog.retention import Pins, pins_of
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
-from provisioner.engine.queries import operations_visible_to
+from provisioner.lib.prepared import Prepared
 from provisioner.web.notices import Action
 
 BUILDS_SHOWN = 10
@@ -55,21 +56,7 @@ class SnapshotLine:
     @property
     def workspaces(self) -> list[SafeString]:
         """The named workspaces of it, each with a link, its owner and its state."""
-        return [
-            format_html(
-                "{} of {}: {}",
-                format_html("{} in a warm pool", row.name)
-                if row.is_pooled
-                else format_html(
-                    '<a href="{}">{}</a>',
-                    reverse("workspace-detail", args=[row.pk]),
-                    row.name,
-                ),
-                row.owner.username,
-                row.get_state_display().lower(),
-            )
-            for row in self.pins.workspaces
-        ]
+        return [_named(row) for row in self.pins.workspaces]
 
     @property
     def actions(self) -> list[Action]:
@@ -105,6 +92,14 @@ class SnapshotLine:
             about=of,
         )
         return [*([use] if snapshot.is_complete else []), describe, withdraw]
+
+
+def _named(row: Any) -> SafeString:
+    of = (row.name, row.owner.username, row.get_state_display().lower())
+    if row.is_pooled:
+        return format_html("{} in a warm pool of {}: {}", *of)
+    url = reverse("workspace-detail", args=[row.pk])
+    return format_html('<a href="{}">{}</a> of {}: {}', url, *of)
 
 
 def snapshots_of(template: Template, *, named: int) -> list[SnapshotLine]:
@@ -153,10 +148,7 @@ class TemplateOverview:
     @cached_property
     def volume_change(self) -> Operation | None:
         """The latest change of its volume."""
-        changes = operations_visible_to(self.user, about="template").filter(
-            subject=self.template.subject_id, kind=VolumeOperation.CHANGE
-        )
-        return changes.first()
+        return _CHANGES.first(self.template.subject_id)
 
     @property
     def builds(self) -> list[Operation]:
@@ -236,10 +228,26 @@ class TemplateOverview:
 
 # What says when a template is refreshed and what keeps it from that, and its checks.
 _SHOWN_WITH = (
+    "owner",
     "refresh_policy",
     "site__perforce_server__watch",
     "site__perforce_server__slot_budget",
     "check_result",
+)
+
+
+_NEWEST = Prepared(
+    lambda pk: Operation.objects.filter(
+        subject__template=pk, kind__in=TemplateOperation.values
+    ).select_related("requested_by")[: BUILDS_PLOTTED + 1]  # one may be running
+)
+_CHANGES = Prepared(
+    lambda subject: Operation.objects.filter(
+        subject=subject, kind=VolumeOperation.CHANGE
+    )[:1]
+)
+_SHOWN = Prepared(
+    lambda pk: Template.with_deleted.filter(pk=pk).select_related(*_SHOWN_WITH)
 )
 
 
@@ -248,15 +256,8 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
 
     The builds are read first: if the newest has ended, the template's state says how.
     """
-    of_it = (
-        operations_visible_to(user, about="template")
-        .filter(subject__template=pk, kind__in=TemplateOperation.values)
-        .prefetch_related(None)
-    )
-    newest = of_it.select_related(None).select_related("requested_by")
-    operations = list(newest[: BUILDS_PLOTTED + 1])  # one may be running
-    visible = templates_ever(user).select_related(*_SHOWN_WITH)
-    template = visible.filter(pk=pk).first()
-    if template is None:
+    operations = _NEWEST.rows(pk)
+    template = _SHOWN.first(pk)
+    if template is None or not is_in_scope(user, pk):
         return None
     return TemplateOverview(template=template, user=user, operations=operations)

@@ -26,6 +26,12 @@ def in_scope(user: User, *, by: str) -> Q:
     return Q(**{f"{by}__in": user.scope.template_ids})
 
 
+def is_in_scope(user: User, template_id: int) -> bool:
+    """Return whether a template is in the current token's scope."""
+    ids = None if user.scope is None else user.scope.template_ids
+    return ids is None or template_id in ids
+
+
 def named_template(value: str) -> Q:
     """Return the condition for rows of the template with this id or name."""
     if value.isascii() and value.isdecimal():

@@ -11,6 +11,7 @@ from django.db.models import Count, QuerySet
 
 from provisioner.catalog.models import Quality, Snapshot, Template, reference_among
 from provisioner.lib import clocks
+from provisioner.lib.prepared import Prepared, among
 
 
 @dataclass(kw_only=True)
@@ -67,6 +68,17 @@ class Pins:
         return [*said, *self.held_for]
 
 
+# Few are held or withdrawn: a query for the others is not even sent.
+_THERE = Prepared(
+    lambda templates: (
+        Snapshot.objects.there()
+        .filter(among("template", templates))
+        .telling_default()
+        .prefetch_related("held_by", "withdrawn_by")
+    )
+)
+
+
 def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
     """Return what pins each published snapshot of a template; see `pins_of_all`."""
     return pins_of_all([template], named=named)
@@ -79,9 +91,7 @@ def pins_of_all(
 
     At most `named` workspaces of each are listed by name; None: all of them.
     """
-    there = Snapshot.objects.there().filter(template__in=templates).telling_default()
-    # Few are held or withdrawn: a query for the others is not even sent.
-    snapshots = list(there.prefetch_related("held_by", "withdrawn_by"))
+    snapshots = _THERE.rows([template.pk for template in templates])
     of_each: dict[int, list[Snapshot]] = {template.pk: [] for template in templates}
     for snapshot in snapshots:
         of_each[snapshot.template_id].append(snapshot)
@@ -92,11 +102,11 @@ def pins_of_all(
         for pin in _kept_by(template, of_each[template.pk]):
             pins[pin.snapshot.pk] = pin
     for need in _needs:
-        rows = need.rows(snapshots)
         if named == 0:
+            rows = need.rows(snapshots)
             numbers = dict(rows.values_list("snapshot").annotate(Count("pk")))
         else:
-            by_name = list(need.by_name(rows, most=named))
+            by_name = need.by_name(snapshots, most=named)
             numbers = {row.snapshot_id: row.number for row in by_name}
             for row in by_name:
                 pins[row.snapshot_id].workspaces.append(row)
@@ -140,7 +150,7 @@ class Need(Protocol):
     def rows(self, snapshots: Sequence[Snapshot]) -> QuerySet[Any]:
         """Return the rows that need any of these."""
 
-    def by_name(self, rows: QuerySet[Any], *, most: int | None) -> QuerySet[Any]:
+    def by_name(self, snapshots: Sequence[Snapshot], *, most: int | None) -> list[Any]:
         """Return them by name, or only the first few of each snapshot.
 
         Each has the `number` of all that need its snapshot.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.catalog.events import asks_usual_seconds
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import register_need
+from provisioner.lib.prepared import Prepared, among
 from provisioner.routing.models import ITS_SERVER
 from provisioner.sites.events import asks_clients
 from provisioner.sites.models import PerforceServer, Site
@@ -31,16 +33,27 @@ class Clones:
         return workspaces.clones()
 
     def by_name(
-        self, rows: QuerySet[Workspace], *, most: int | None
-    ) -> QuerySet[Workspace]:
-        rows = rows.annotate(number=Window(Count("pk"), partition_by="snapshot"))
-        if most is not None:
-            place = Window(
-                RowNumber(), partition_by="snapshot", order_by=("name", "pk")
-            )
-            rows = rows.annotate(place=place).filter(place__lte=most)
-        named = rows.select_related("owner").order_by("name", "pk")
-        return named.only("name", "state", "is_pooled", "snapshot", "owner__username")
+        self, snapshots: Sequence[Snapshot], *, most: int | None
+    ) -> list[Workspace]:
+        keys = [snapshot.pk for snapshot in snapshots]
+        return _BY_NAME.rows(keys, sys.maxsize if most is None else most)
+
+
+_BY_NAME = Prepared(
+    lambda snapshots, most: (
+        Workspace.objects.filter(among("snapshot", snapshots))
+        .clones()
+        .annotate(
+            number=Window(Count("pk"), partition_by="snapshot"),
+            place=Window(RowNumber(), partition_by="snapshot", order_by=("name", "pk")),
+        )
+        .filter(place__lte=most)
+        .select_related("owner")
+        .order_by("name", "pk")
+        .only("name", "state", "is_pooled", "snapshot", "owner__username")
+    ),
+    values=2,
+)
 
 
 def _clones_of(template: Template) -> QuerySet[Workspace]:

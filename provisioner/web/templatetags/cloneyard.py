@@ -6,6 +6,7 @@ import datetime as dt
 import uuid
 from collections.abc import Mapping
 from functools import cache
+from html import escape
 from typing import Any
 
 from django import template
@@ -17,7 +18,7 @@ from django.template.defaulttags import CsrfTokenNode
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
@@ -130,16 +131,24 @@ def version() -> str:
 @cache  # a page has a hundred of some ten
 def icon(name: str, label: str = "") -> SafeString:
     """Render a sprite's icon, hidden from screen readers unless it has a label."""
-    picture = f"{static('img/icons.svg')}#{name}"
-    if label:
-        return format_html(
-            '<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>',
-            label,
-            picture,
-        )
+    if not label:
+        return _silent_icon(name)
     return format_html(
-        '<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', picture
+        '<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>',
+        label,
+        _picture(name),
     )
+
+
+@cache
+def _silent_icon(name: str) -> SafeString:
+    return format_html(
+        '<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', _picture(name)
+    )
+
+
+def _picture(name: str) -> str:
+    return f"{static('img/icons.svg')}#{name}"
 
 
 @register.simple_tag
@@ -163,28 +172,26 @@ def action(context: Context, action: Action) -> SafeString:
 
     Lists and pages have dozens: without a template for each.
     """
-    about = format_html('<span class="visually-hidden">{}</span>', action.about)
-    content = format_html(
-        "{}{}{}",
-        icon(action.icon) if action.icon else "",
-        action.label,
-        about if action.about else "",
+    about = f'<span class="visually-hidden">{escape(action.about)}</span>'
+    content = (
+        f"{icon(action.icon) if action.icon else ''}{escape(action.label)}"
+        f"{about if action.about else ''}"
     )
-    look = {"class": action.classes or None, "id": action.html_id or None}
+    look = "".join(
+        f' {name}="{escape(value)}"'
+        for name, value in (("class", action.classes), ("id", action.html_id))
+        if value
+    )
     if not action.is_post:
-        return format_html(
-            "<a{}>{}</a>", flatatt({**look, "href": action.url}), content
-        )
-    return format_html(
-        '<form class="inline-form" method="post" action="{}" data-once>{}{}'
-        "<button{}>{}</button></form>",
-        action.url,
-        CsrfTokenNode().render(context),
-        format_html_join(
-            "", '<input type="hidden" name="{}" value="{}">', action.sends.items()
-        ),
-        flatatt({**look, "type": "submit"}),
-        content,
+        return SafeString(f'<a{look} href="{escape(action.url)}">{content}</a>')
+    sends = "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in action.sends.items()
+    )
+    return SafeString(
+        f'<form class="inline-form" method="post" action="{escape(action.url)}" '
+        f"data-once>{CsrfTokenNode().render(context)}{sends}"
+        f'<button{look} type="submit">{content}</button></form>'
     )
 
 
