@@ -37,8 +37,12 @@ from provisioner.engine.workers import AliveWorker, alive_workers
 from provisioner.lib.percentiles import Percentile
 from provisioner.limits.admission import team_limits
 from provisioner.limits.forecasts import WINDOW as SAMPLED
-from provisioner.limits.forecasts import Forecast, nearest_forecasts
-from provisioner.limits.queries import SiteLimits, limits_of_sites, nearest
+from provisioner.limits.forecasts import (
+    Forecast,
+    nearest_forecasts,
+    nearest_quotas,
+)
+from provisioner.limits.queries import SiteLimits, limits_of_sites
 from provisioner.limits.samples import limit_trends
 from provisioner.limits.tallies import Tallies, Tally
 from provisioner.sites.models import (
@@ -172,14 +176,19 @@ class Installation:
 
     @cached_property
     def forecasts(self) -> list[Forecast]:
+        trends = limit_trends(self._tallies)
         of_sites = nearest_forecasts(
             self._sites,
             self._days,
             of_others=self._of_others,
-            of_templates=limit_trends(self._tallies),
+            of_templates=trends,
             most=NEAREST_LIMITS,
         )
-        return [*of_sites, *_nearest_quotas(self._tallies)]
+        # People often reach theirs.
+        of_teams = nearest_quotas(
+            team_limits(self._tallies), trends=trends, most=NEAREST_QUOTAS
+        )
+        return [*of_sites, *of_teams]
 
     @cached_property
     def weeks(self) -> TwoWeeks:
@@ -282,12 +291,6 @@ def _other_spaces() -> dict[int, list[AggregateSpace]]:
     for space in rows.filter(provisioned_bytes__gt=0).order_by("name"):
         others[space.site_id].append(space)
     return others
-
-
-def _nearest_quotas(tallies: Tallies) -> list[Forecast]:
-    """Return the team quotas closest to their limit. People often reach theirs."""
-    first = nearest(team_limits(tallies), most=NEAREST_QUOTAS)
-    return [Forecast(limit=one, is_quota=True) for one in first if one.percent]
 
 
 def _clones(

@@ -1,7 +1,8 @@
 """When limits will be reached at the rate of the last weeks.
 
 Everything measured or counted daily has a rate: the space of an aggregate, the volumes
-of an SVM and their maximum sizes; clones, snapshots and files of a template's volume.
+of an SVM and their maximum sizes; clones, snapshots and files of a template's volume;
+workspaces and space of a team.
 """
 
 from __future__ import annotations
@@ -107,6 +108,22 @@ def nearest_forecasts(
         for of_site in sites
         for limit in of_site.limits
         if limit.percent
+    )
+    return nsmallest(most, forecasts, key=_nearness)
+
+
+def nearest_quotas(
+    quotas: Iterable[Limit], *, trends: Trends, most: int
+) -> list[Forecast]:
+    """Return the team quotas that will be reached first, as `nearest_forecasts`."""
+    forecasts = (
+        Forecast(
+            limit=quota,
+            trend=trends.get(Key(None, quota.subject, quota.code), Trend()),
+            is_quota=True,
+        )
+        for quota in quotas
+        if quota.percent
     )
     return nsmallest(most, forecasts, key=_nearness)
 

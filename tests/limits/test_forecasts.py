@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Template
 from provisioner.lib.limits import Limit
 from provisioner.lib.trends import Trend
-from provisioner.limits.forecasts import Forecast, nearest_forecasts
+from provisioner.limits.forecasts import Forecast, nearest_forecasts, nearest_quotas
 from provisioner.limits.models import LimitDay
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.samples import Key, Trends, keep_limit_days, limit_trends
@@ -98,10 +99,49 @@ def test_limits_of_templates_have_a_rate_of_their_own() -> None:
     assert found.sentence == "No forecast: 6 of 7 days measured"
 
 
-def test_quotas_are_not_written_down_and_have_none() -> None:
+def test_quotas_of_people_are_not_written_down_and_have_none() -> None:
     quota = Limit(code="quota_workspaces", subject="alice", used=9, allowed=10)
     [found] = forecasts(quota, days=[])
     assert (found.days, found.sentence) == (None, "")
+
+
+def test_the_quota_that_is_full_first_is_first() -> None:
+    rendering = Limit(
+        code="team_quota_workspaces", subject="Rendering", used=54, allowed=100
+    )
+    audio = rendering._replace(subject="Audio", used=97)
+    unused = rendering._replace(subject="Tools", used=0)
+    trends = {Key(None, "Rendering", rendering.code): Trend(days=7, slope=2.0)}
+
+    found = nearest_quotas([audio, unused, rendering], trends=trends, most=3)
+
+    assert [each.sentence for each in found] == [
+        "Full in 23 days at this rate",
+        "No forecast: 0 of 7 days measured",
+    ]
+    assert all(each.is_quota for each in found)
+
+
+@pytest.mark.django_db
+def test_quotas_of_teams_that_are_used_have_a_row_a_day(
+    ready: Workspace, alice: User
+) -> None:
+    team = Team.objects.create(name="Rendering", max_workspaces=4, max_unique_bytes=9)
+    Team.objects.create(name="Audio", max_workspaces=4)
+    Team.objects.create(name="Tools")
+    User.objects.filter(pk=alice.pk).update(team=team)
+    for ago in range(8):
+        keep_limit_days(today=TODAY - dt.timedelta(days=ago))
+
+    saved = LimitDay.objects.filter(template=None).values_list("team", "code", "used")
+    assert set(saved) == {(team.pk, "team_quota_workspaces", 1)}
+    assert len(saved) == 8
+    key = Key(None, "Rendering", "team_quota_workspaces")
+    assert limit_trends(Tallies())[key] == Trend(days=8, slope=0)
+    keep_limit_days(today=TODAY + dt.timedelta(days=60))
+    assert LimitDay.objects.filter(team=team).count() == 1
+    team.delete()
+    assert not LimitDay.objects.filter(template=None).exists()
 
 
 @pytest.mark.django_db
@@ -116,7 +156,7 @@ def test_each_day_has_one_row_for_each_limit_of_a_template(
     keep_limit_days(today=TODAY - dt.timedelta(days=1))
     keep_limit_days(today=TODAY)
     Template.objects.filter(pk=template.pk).update(used_inodes=90)
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         keep_limit_days(today=TODAY)  # later on the same day
 
     trends = limit_trends(Tallies())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Iterable
 from math import ceil
 
-from provisioner.accounts.models import User
+from provisioner.accounts.models import Team, User
 from provisioner.demo.company import people, places
 from provisioner.demo.company.bisections import Bisections
 from provisioner.demo.company.builds import Builder
@@ -40,7 +41,7 @@ from provisioner.demo.company.templates import (
 from provisioner.mirrors.models import Mirror
 from provisioner.probes.queries import keep_weeks
 from provisioner.sites.models import Site
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import PUT_AWAY, Workspace
 
 W = Workspace.State
 AT_ONCE = 2000
@@ -128,6 +129,7 @@ class Company:
         remember_changes(studio, self.templates, self.history)
         for site in self.places.all:
             self._measure(site, [each for each in there if each.site == site])
+        self._measure_teams(there)
         drift = Drift(studio, people=self.people, places=self.places, log=log)
         self.differences = drift.find(self.workspaces, self.templates)
         Telling(studio, people=self.people, log=log).tell(self.templates)
@@ -170,6 +172,19 @@ class Company:
                 built.template,
                 clones=sum(each.template == built.template for each in there),
                 snapshots=sum(each.is_there for each in built.snapshots),
+            )
+
+    def _measure_teams(self, there: list[Workspace]) -> None:
+        held = defaultdict[Team, list[Workspace]](list)
+        for each in there:
+            if each.owner.team is not None and not each.is_pooled:
+                held[each.owner.team].append(each)
+        for team, of_team in held.items():
+            places.count_days_of_team(
+                self.studio,
+                team,
+                workspaces=sum(each.state not in PUT_AWAY for each in of_team),
+                taken_bytes=sum(each.unique_bytes or 0 for each in of_team),
             )
 
     def _have_joined(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from provisioner.accounts.models import User
+from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Template
 from provisioner.demo import seed
 from provisioner.demo.company.studio import Studio
@@ -19,6 +19,8 @@ from provisioner.lib.limits import (
     CloneLimitReached,
     InodesLow,
     SnapshotLimitReached,
+    TeamQuotaOfBytesReached,
+    TeamQuotaReached,
 )
 from provisioner.limits.models import LimitDay
 from provisioner.limits.samples import DAYS_KEPT
@@ -179,16 +181,33 @@ def count_days(
     studio: Studio, template: Template, *, clones: int, snapshots: int
 ) -> None:
     """Add daily limit samples of a template, as far back as forecasts look."""
-    now_used = {
-        CloneLimitReached.code: (clones, 0.006),
-        SnapshotLimitReached.code: (snapshots, 0.0),
-        InodesLow.code: (template.used_inodes or 0, 0.002),
-    }
-    for code, (used, growth) in now_used.items():
-        for ago in range(DAYS_KEPT):
-            day = studio.calendar.ago(days=ago).astimezone(dt.UTC).date()
-            then = int(used * (1 - growth * ago))
-            studio.rows.add(LimitDay(template=template, code=code, day=day, used=then))
+    for code, used, growth in (
+        (CloneLimitReached.code, clones, 0.006),
+        (SnapshotLimitReached.code, snapshots, 0.0),
+        (InodesLow.code, template.used_inodes or 0, 0.002),
+    ):
+        _count_days(studio, code, used, growth=growth, template=template)
+
+
+def count_days_of_team(
+    studio: Studio, team: Team, *, workspaces: int, taken_bytes: int
+) -> None:
+    """Add daily samples of a team's quotas, as far back as forecasts look."""
+    for code, most, used, growth in (
+        (TeamQuotaReached.code, team.max_workspaces, workspaces, 0.008),
+        (TeamQuotaOfBytesReached.code, team.max_unique_bytes, taken_bytes, 0.01),
+    ):
+        if most is not None and used:
+            _count_days(studio, code, used, growth=growth, team=team)
+
+
+def _count_days(
+    studio: Studio, code: str, used: int, *, growth: float, **whose: Template | Team
+) -> None:
+    for ago in range(DAYS_KEPT):
+        day = studio.calendar.ago(days=ago).astimezone(dt.UTC).date()
+        then = int(used * (1 - growth * ago))
+        studio.rows.add(LimitDay(**whose, code=code, day=day, used=then))
 
 
 def measure(

@@ -9,6 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('accounts', '0001_initial'),
         ('catalog', '0001_initial'),
     ]
 
@@ -20,10 +21,11 @@ class Migration(migrations.Migration):
                 ('code', models.CharField(max_length=40)),
                 ('day', models.DateField()),
                 ('used', models.BigIntegerField()),
-                ('template', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='limit_days', to='catalog.template')),
+                ('team', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='limit_days', to='accounts.team')),
+                ('template', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='limit_days', to='catalog.template')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('template', 'code', 'day'), name='limit_day_once')],
+                'constraints': [models.UniqueConstraint(fields=('template', 'code', 'day'), name='limit_day_once'), models.UniqueConstraint(fields=('team', 'code', 'day'), name='limit_day_once_by_team'), models.CheckConstraint(condition=models.Q(models.Q(('team__isnull', True), ('template__isnull', False)), models.Q(('team__isnull', False), ('template__isnull', True)), _connector='OR'), name='limit_day_of_one')],
             },
         ),
     ]
