@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -143,55 +142,3 @@ def test_sites_are_listed_to_developers_and_administrators(
     assert of_developers == [{"name": template.site.name}]
     assert template.site.name in of_administrators
     assert template.site.perforce_server.name in of_administrators
-
-
-# --- completion
-
-IN_BASH = """
-source <(cloneyard completion bash)
-COMP_WORDS=(cloneyard "$@"); COMP_CWORD=$#
-_cloneyard; printf '%s\\n' "${COMPREPLY[@]}"
-"""
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        (["re"], ["rescue", "restore", "restore-snapshot", "retire"]),
-        (["new", "m"], ["main"]),
-        (["new", "main", "--purpose", "c"], ["ci", "ci-edit"]),
-        (["retire", ""], ["hers"]),
-        (["retire", "hers", "--res"], ["--rescue"]),
-        (["retire", "--rescue", "h"], ["hers"]),
-        (["template", "show", "m"], ["main"]),
-        (["bisect", "ma"], ["main"]),
-        (["bisect", "main", "--good", "1"], [""]),
-        (["completion", "z"], ["zsh"]),
-        (["nonsense", ""], ["bisect", "checkpoint", "checkpoint-plans"]),
-    ],
-)
-def test_bash_completes_commands_options_and_names(
-    typed: list[str],
-    offered: list[str],
-    workspace: Workspace,
-    command_line: CommandLine,
-) -> None:
-    ran = command_line.run_program("bash", "-c", IN_BASH, "bash", *typed)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.splitlines()[: len(offered)] == offered
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_read_what_is_printed_for_them(
-    shell: str, workspace: Workspace, command_line: CommandLine
-) -> None:
-    script = command_line.run("completion", shell).stdout
-    assert "complete -- " in script
-    if shutil.which(shell) is not None:
-        read = command_line.run_program(shell, "-n", "-c", script)
-        assert (read.returncode, read.stderr) == (0, "")
-
-
-def test_without_a_server_nothing_is_offered(command_line: CommandLine) -> None:
-    unsaid = command_line.run("complete", "--", "new", "", CLONEYARD_TOKEN="f" * 64)
-    assert (unsaid.returncode, unsaid.stdout, unsaid.stderr) == (0, "", "")

@@ -43,8 +43,8 @@ class Terminal:
         while text not in self.seen:
             assert self._read(), f"{text!r} is not in {self.seen!r}"
 
-    def type(self, line: str) -> None:
-        os.write(self.end, f"{line}\n".encode())
+    def type(self, line: str, *, key: str = "\n") -> None:
+        os.write(self.end, f"{line}{key}".encode())
 
     def finish(self) -> int:
         while self._read():
@@ -110,10 +110,14 @@ class CommandLine:
 
     def on_a_terminal(self, *words: str) -> Terminal:
         """Start it where a person sits."""
+        return self.program_on_a_terminal(*self.command(*words))
+
+    def program_on_a_terminal(self, *command: str) -> Terminal:
+        """Start a program that may call it, by its path, where a person sits."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, b"\x18\0\xc8\0\0\0\0\0")  # 24 x 200
         process = subprocess.Popen(
-            [sys.executable, "-c", OWN_THE_TERMINAL, *self.command(*words)],
+            [sys.executable, "-c", OWN_THE_TERMINAL, *command],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
