@@ -110,4 +110,6 @@ def test_a_log_is_sent_and_its_outcome_is_told(
     ended_with(no_log, cloneyard.REFUSED, saying="not the log of a Perforce server")
     ended_with(missing, cloneyard.USAGE, saying="No such file")
     upload.refresh_from_db()
-    assert upload.message == "Read 5 commands (1 not ended yet) and 1 error."
+    assert upload.message == (
+        "Read 5 commands (1 not ended yet) and 1 error. 1 text that is not UTF-8."
+    )

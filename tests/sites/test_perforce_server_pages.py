@@ -87,7 +87,7 @@ def test_many_are_paused_and_go_on_after_a_preview(
 
 def test_it_shows_what_runs_and_who_waits(waiting: Workspace, as_admin: Client) -> None:
     page = page_of(waiting.site.perforce_server, as_admin)
-    assert "1 of 1 running" in page
+    assert "1 running; 1 waiting" in page
     assert "0 requests of people, 1 request of machines" in page
     assert "ci-1 (machine)" in page
     assert "Began" in page
