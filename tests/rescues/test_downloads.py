@@ -542,10 +542,10 @@ def test_another_host_goes_on_for_one_that_was_killed(
 def test_a_download_that_no_host_goes_on_with_is_broken_off(
     big: Rescue, alice: User, start_host: StartHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "ANSWER_WITHIN_SECONDS", 2.0)
     only = start_host()
     download = rescue_download(by=alice, rescue=big)
     read_half(download)
+    monkeypatch.setattr(reading, "ANSWER_WITHIN_SECONDS", 2.0)
     os.kill(only.process.pid, signal.SIGKILL)
 
     with pytest.raises(DownloadBroken, match="ends at byte"):
