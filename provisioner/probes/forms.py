@@ -39,8 +39,10 @@ class ProbeTimeFilterForm(FilterForm):
     server = of_any_server()
     since = time_field("Since")
     until = time_field("Until")
-    failed = forms.ChoiceField(
+    failed = forms.TypedChoiceField(
         required=False,
+        coerce="true".__eq__,
+        empty_value=None,
         label="Outcome",
         choices=[
             ("", "All outcomes"),

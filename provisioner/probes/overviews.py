@@ -6,6 +6,7 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
@@ -68,7 +69,7 @@ def _row(week: ProbeWeek) -> str:
         _linked(maximum, week.maximum, rows.measured(sort="-seconds")),
         _linked(minimum, week.minimum, rows.measured(sort="seconds")),
         _linked(str(week.rounds), week.rounds, rows.measured(sort="at")),
-        _linked(str(week.gaps), week.gaps, rows.rounds(outcome=Round.GAP)),
+        _linked(str(week.gaps), week.gaps, rows.gaps()),
         _linked(str(week.failed), week.failed, rows.failed()),
     )
     cells = "".join(
@@ -97,20 +98,26 @@ class RowsOfWeek:
     def measured(self, *, sort: str) -> str:
         if self.week.command == LAPSE:
             by = sort.replace("seconds", "lapse")
-            return self.rounds(outcome=Round.MEASURED, sort=by)
-        return self._times(failed="false", sort=sort)
+            return f"{self._rounds}&outcome={Round.MEASURED}&sort={by}"
+        return f"{self._times}&failed=false&sort={sort}#times"
 
     def failed(self) -> str:
         if self.week.command == LAPSE:
-            return self.rounds(outcome=Round.FAILED)
-        return self._times(failed="true")
+            return f"{self._rounds}&outcome={Round.FAILED}"
+        return f"{self._times}&failed=true#times"
 
-    def rounds(self, **criteria: str) -> str:
-        return f"{reverse('probe-rounds')}?{urlencode({**self._where, **criteria})}"
+    def gaps(self) -> str:
+        return f"{self._rounds}&outcome={Round.GAP}"
 
-    def _times(self, **criteria: str) -> str:
-        asked = {**self._where, "command": self.week.command, **criteria}
-        return f"{reverse('probe-list')}?{urlencode(asked)}#times"
+    # Once a week: a page has hundreds of addresses.
+    @cached_property
+    def _rounds(self) -> str:
+        return f"{reverse('probe-rounds')}?{urlencode(self._where)}"
+
+    @cached_property
+    def _times(self) -> str:
+        asked = {**self._where, "command": self.week.command}
+        return f"{reverse('probe-list')}?{urlencode(asked)}"
 
     @property
     def _where(self) -> dict[str, str]:

@@ -70,12 +70,12 @@ def times_matching(
     text: str = "",
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
-    failed: bool | str = False,
+    failed: bool | None = None,
     **criteria: Any,
 ) -> QuerySet[ProbeTime]:
     """Return how long commands took, only to administrators.
 
-    `failed`: only errors; "false", as an address says it, only what was measured.
+    `failed`: only errors, or only what was measured; None: both.
 
     Raises: NotAllowed.
     """
@@ -85,10 +85,8 @@ def times_matching(
         times = times.filter(run__at__gte=since)
     if until is not None:
         times = times.filter(run__at__lt=until)
-    if failed == "false":
-        times = times.filter(error="")
-    elif failed:
-        times = times.exclude(error="")
+    if failed is not None:
+        times = times.exclude(error="") if failed else times.filter(error="")
     return times.filter(**criteria).select_related("run__server")
 
 

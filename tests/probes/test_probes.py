@@ -468,6 +468,18 @@ def test_a_plan_is_changed_on_its_page(
     assert "Switched off." in browser.get("/perforce/probes/").text
 
 
+def test_the_api_tells_errors_from_what_was_measured(site: Site, admin: User) -> None:
+    api = APIClient()
+    api.force_authenticate(admin)
+    rounds(site.perforce_server, 2.0, begin=clocks.database_now())
+    ProbeTime.objects.create(
+        run=ProbeRun.objects.get(), command="dirs //*", error="Too many rows."
+    )
+    for failed, command in (("true", "dirs //*"), ("false", "opened")):
+        [time] = api.get(f"/api/v1/probes/times?failed={failed}").json()["results"]
+        assert time["command"] == command
+
+
 def test_the_api_has_plans_times_and_weeks(site: Site, admin: User) -> None:
     api = APIClient()
     api.force_authenticate(admin)

@@ -85,7 +85,10 @@ class ProbeTimeQuery(serializers.Serializer[Any]):
     command = serializers.CharField(required=False, help_text="As in the plan.")
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False)
-    failed = serializers.BooleanField(required=False, help_text="Only errors.")
+    failed = serializers.BooleanField(
+        required=False,
+        help_text="true: only errors; false: only what was measured.",
+    )
 
 
 class ProbeRoundSerializer(serializers.ModelSerializer[ProbeRun]):
