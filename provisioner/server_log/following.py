@@ -52,6 +52,26 @@ _READ_TO = ("head", "offset", "left_open", "loose_ends")
 _QUIET_AFTER_SECONDS = 10.0
 
 
+# Of one, and of several.
+ODDITIES = {
+    "other_lines": ("line of no known kind", "lines of no known kind"),
+    "not_utf8": ("text that is not UTF-8", "texts that are not UTF-8"),
+    "ends_without_start": (
+        "end of a command whose beginning is not known",
+        "ends of commands whose beginning is not known",
+    ),
+    "clock_jumps": (
+        "time that the clock was set back",
+        "times that the clock was set back",
+    ),
+    "misdated": (
+        "command dated in the future, not stored",
+        "commands dated in the future, not stored",
+    ),
+    "gaps": ("file gone before it was read", "files gone before they were read"),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class _File:
     path: Path
@@ -208,6 +228,15 @@ def read_text(counts: Mapping[str, int]) -> str:
     commands = count(counts["commands"], "command", "commands")
     running = f" ({counts['left_open']:,} not ended yet)" if counts["left_open"] else ""
     return f"Read {commands}{running} and {count(counts['errors'], 'error', 'errors')}"
+
+
+def oddities_in(counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Return what was odd: its name, and how often, in words."""
+    return [
+        (name, count(counts[name], *said))
+        for name, said in ODDITIES.items()
+        if counts.get(name)
+    ]
 
 
 def _read_to_its_end(

@@ -13,11 +13,11 @@ from provisioner.accounts.models import User
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.lib.times import duration_text
 from provisioner.server_log.checkpoints import checkpoints
+from provisioner.server_log.following import ODDITIES, oddities_in
 from provisioner.server_log.models import LogCommand, LogMessage, Origin, ServerLog
 from provisioner.server_log.periods import Period
 from provisioner.server_log.polling import Polling
 from provisioner.server_log.queries import queue_of
-from provisioner.server_log.records import ODDITIES, oddities_in
 from provisioner.server_log.samples import Lapses
 from provisioner.server_log.tallies import (
     OURS_MARKED,

@@ -5,12 +5,10 @@ Times are seconds since 1970 by the server's own clock: the log says no time zon
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
-
-from provisioner.web.templatetags.cloneyard import count
 
 # Those of a `TableUse` as the log tells them: digits, or None where it tells nothing.
 Numbers: TypeAlias = Sequence[bytes | int | None]
@@ -177,32 +175,3 @@ class ReadCounts:
     not_utf8: int = 0
     ends_without_start: int = 0
     clock_jumps: int = 0
-
-
-# Of one, and of several.
-ODDITIES = {
-    "other_lines": ("line of no known kind", "lines of no known kind"),
-    "not_utf8": ("text that is not UTF-8", "texts that are not UTF-8"),
-    "ends_without_start": (
-        "end of a command whose beginning is not known",
-        "ends of commands whose beginning is not known",
-    ),
-    "clock_jumps": (
-        "time that the clock was set back",
-        "times that the clock was set back",
-    ),
-    "misdated": (
-        "command dated in the future, not stored",
-        "commands dated in the future, not stored",
-    ),
-    "gaps": ("file gone before it was read", "files gone before they were read"),
-}
-
-
-def oddities_in(counts: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Return what was odd: its name, and how often, in words."""
-    return [
-        (name, count(counts[name], *said))
-        for name, said in ODDITIES.items()
-        if counts.get(name)
-    ]

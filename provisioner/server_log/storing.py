@@ -259,11 +259,11 @@ class Batch:
             if scanned := use[_SCANNED]:
                 rows += int(scanned)
             # Most are None, and most locks shorter than what is worth a sum.
-            a, b, c, d = use[_LOCKED]
-            if not (a or b or c or d):
+            locked = use[_LOCKED]
+            if not any(locked):
                 continue
-            read_wait, read_held = int(a or 0), int(b or 0)
-            write_wait, write_held = int(c or 0), int(d or 0)
+            numbers = [int(number or 0) for number in locked]
+            read_wait, read_held, write_wait, write_held = numbers
             waited, holds = read_wait + write_wait, read_held + write_held
             wait += waited
             held += holds

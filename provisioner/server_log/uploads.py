@@ -14,6 +14,7 @@ from provisioner.audit_log.actions import record_event
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.server_log.following import (
     UNREADABLE,
+    oddities_in,
     opened_log,
     read_once,
     read_text,
@@ -22,7 +23,6 @@ from provisioner.server_log.following import (
 from provisioner.server_log.models import LogUpload
 from provisioner.server_log.parsing import LogParser
 from provisioner.server_log.receiving import largest
-from provisioner.server_log.records import oddities_in
 
 _LOOKED_AT_BYTES = 1 << 20
 # A worker that is killed in mid-read has had one, too.
@@ -102,7 +102,8 @@ def _read(upload: LogUpload) -> str:
         message=f"{said} from {upload.name}.",
         actor=upload.uploaded_by,
     )
-    return ". ".join([said, *(odd for _, odd in oddities_in(counted)), ""]).strip()
+    odd = (oddity for _, oddity in oddities_in(counted))
+    return " ".join(f"{each}." for each in (said, *odd))
 
 
 def forget_broken_uploads() -> None:

@@ -10,8 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from provisioner.audit_log.actions import record_event
 from provisioner.lib.refusals import ActionRefused
-from provisioner.server_log.following import read_once, read_text
-from provisioner.server_log.records import oddities_in
+from provisioner.server_log.following import oddities_in, read_once, read_text
 from provisioner.sites.models import PerforceServer
 
 
