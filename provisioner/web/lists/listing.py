@@ -294,12 +294,12 @@ class Look(Generic[Row]):
     def page(self) -> Page[Any]:
         """The keys of the rows on the page; everything else is read only for these."""
         keys = self.rows.values_list("pk", flat=True)
-        is_narrowed = self.listing.newest is not None and "text" in self.criteria
-        reads_all = self.listing.is_read_whole or "text" in self.criteria
-        pages: type[Paginator[Any]]
-        pages = CountingPaginator if reads_all else KeyPaginator
-        if self.listing.is_bounded and not is_narrowed:
+        is_search = "text" in self.criteria
+        pages: type[Paginator[Any]] = KeyPaginator
+        if self.listing.is_bounded and not (is_search and self.listing.newest):
             pages = BoundedPaginator
+        elif is_search or self.listing.is_read_whole:
+            pages = CountingPaginator
         return pages(keys, self.listing.page_size).get_page(self._number)
 
     @cached_property

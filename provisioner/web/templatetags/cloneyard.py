@@ -131,24 +131,16 @@ def version() -> str:
 @cache  # a page has a hundred of some ten
 def icon(name: str, label: str = "") -> SafeString:
     """Render a sprite's icon, hidden from screen readers unless it has a label."""
-    if not label:
-        return _silent_icon(name)
+    picture = f"{static('img/icons.svg')}#{name}"
+    if label:
+        return format_html(
+            '<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>',
+            label,
+            picture,
+        )
     return format_html(
-        '<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>',
-        label,
-        _picture(name),
+        '<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', picture
     )
-
-
-@cache
-def _silent_icon(name: str) -> SafeString:
-    return format_html(
-        '<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', _picture(name)
-    )
-
-
-def _picture(name: str) -> str:
-    return f"{static('img/icons.svg')}#{name}"
 
 
 @register.simple_tag
