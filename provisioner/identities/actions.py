@@ -117,7 +117,7 @@ def _reopen(identity: Identity, *, rules: Rules) -> None:
     record_event(
         identity.account,
         kind="account_reopened_by_directory",
-        message=f"Reopened: the person has signed in by {rules.provider} again.",
+        message=f"Reopened: the person has signed in with {rules.provider} again.",
     )
 
 

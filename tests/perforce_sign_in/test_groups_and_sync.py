@@ -136,7 +136,8 @@ def test_the_page_says_whom_it_asks_and_whom_it_cannot(
     assert "disabled in Perforce" in as_admin.get("/people/directory/").text
     settings.OIDC_ISSUER, settings.OIDC_NAME = "https://login.example", "Login"
     assert (
-        "not signed in by Login for 90 days" in as_admin.get("/people/directory/").text
+        "not signed in with Login for 90 days"
+        in as_admin.get("/people/directory/").text
     )
     settings.OIDC_ABSENT_DAYS = 0
     said = "Login cannot be asked who has left"

@@ -1,4 +1,4 @@
-"""Who has not signed in by the provider for long is away, and is closed nightly."""
+"""Who has not signed in with the provider for long is away, and is closed nightly."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_who_is_away_loses_sessions_and_tokens(people: dict[str, Client]) -> Non
     assert not Session.objects.filter(account=account("erin")).exists()
     assert [token.user.username for token in live_tokens()] == ["frank"]
     event = Event.objects.get(kind="account_closed_by_directory")
-    assert event.message == f"Closed. Has not signed in by Example for {DAYS} days."
+    assert event.message == f"Closed. Has not signed in with Example for {DAYS} days."
     assert closed_by(directory_sync()) == set(), "there is nothing left to do"
 
 
@@ -91,7 +91,7 @@ def test_they_come_back_by_signing_in(people: dict[str, Client]) -> None:
     assert browser.session[SESSION_KEY] == str(account("erin").pk)
     assert account("erin").is_active
     event = Event.objects.get(kind="account_reopened_by_directory")
-    assert event.message == "Reopened: the person has signed in by Example again."
+    assert event.message == "Reopened: the person has signed in with Example again."
     assert closed_by(directory_sync()) == set()
     assert not live_tokens().filter(user=account("erin")).exists()
 
@@ -168,7 +168,7 @@ def test_nobody_left_is_rather_a_fault_than_true(people: dict[str, Client]) -> N
         last_signed_in(name, days_ago=DAYS + 1)
     sync = directory_sync()
     assert sync.state == State.ASKS
-    assert "None of 3 people has signed in by Example for 90 days" in sync.message
+    assert "None of 3 people have signed in with Example for 90 days" in sync.message
 
 
 def test_a_preview_closes_nobody(people: dict[str, Client]) -> None:
@@ -201,17 +201,17 @@ def test_pages_say_when_an_account_is_closed(
     office = Client()
     office.force_login(admin)
     page = f"/people/{account('erin').pk}/"
-    warning = "has not signed in by Example for long"
+    warning = "has not signed in with Example for a long time"
 
     last_signed_in("erin", days_ago=DAYS - 15)
     assert warning not in office.get(page).text
-    assert "Sign in again by Example" not in people["erin"].get("/me/").text
+    assert "Sign in again with Example" not in people["erin"].get("/me/").text
     last_signed_in("erin", days_ago=DAYS - 13)
     assert warning in office.get(page).text
-    assert "Sign in again by Example" in people["erin"].get("/me/").text
+    assert "Sign in again with Example" in people["erin"].get("/me/").text
 
     directory = office.get("/people/directory/").text
-    assert "not signed in by Example for 90 days" in directory
+    assert "not signed in with Example for 90 days" in directory
     assert "Sync now" in directory
     settings.OIDC_ABSENT_DAYS = 0
     assert warning not in office.get(page).text

@@ -177,12 +177,12 @@ def _absent() -> Comparison:
                 account=identity.account,
                 issuer=identity.issuer,
                 action=Action.CLOSE,
-                sentence=f"Has not signed in by {name} for {days} days.",
+                sentence=f"Has not signed in with {name} for {days} days.",
             )
             for identity in absent.filter(account__is_active=True)
         ],
-        nobody_is_left=f"None of {known} people has signed in by {name} for {days} "
-        "days. Check that people can.",
+        nobody_is_left=f"None of {known} people have signed in with {name} for {days} "
+        "days. Check that people can sign in there.",
     )
 
 
