@@ -110,17 +110,24 @@ class Sizes:
         for volume in self._array.store.select(Volume, phase=LIVE):
             if self._array.stopping.is_set():
                 return
-            if _is_held(volume):
-                with contextlib.suppress(OSError):  # it is being removed or replaced
-                    self._check(volume)
+            # It is being removed or replaced.
+            with contextlib.suppress(OSError, LookupError):
+                self._check(volume.uuid)
 
-    def _check(self, volume: Volume) -> None:
+    def _check(self, volume_uuid: str) -> None:
         assert self._counters is not None
+        held = self._held.get(volume_uuid)
+        # Read after what is held: whatever changes from here on is held anew.
+        volume = self._array.store.get(Volume, volume_uuid)
+        if volume.phase != LIVE or not _is_held(volume):
+            return
         number = quotas.subvolume_id(self._array.volume_path(volume))
-        held = self._held.get(volume.uuid)
         if held is None or held.subvolume != number:
             held = self._remembered(volume, number) or self._walked(volume, number)
             self._hold(volume, held)
+            # Nothing followed a size that changed before it was held.
+            volume = self._array.store.get(Volume, volume_uuid)
+            self._hold(volume, held, unless_followed_since=held)
         used = self._counters.written(number) + held.elsewhere
         is_at_bounds = _wanted_size(self._array, volume, used=used) == volume.size_bytes
         room = _room_of(volume, volume.size_bytes)

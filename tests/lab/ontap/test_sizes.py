@@ -14,6 +14,7 @@ import pytest
 
 from provisioner.gateways.hosts.room import OVER_QUOTA, log_says
 from provisioner.lab.ontap.dataplane.quotas import find_counters, subvolume_id
+from provisioner.lab.ontap.records import LIVE, Volume
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
 from tests.support.ontap_rest import Rest, rest_to
 from tests.support.ontap_volumes import IMAGE_BYTES, VOLUMES, needs_image
@@ -90,6 +91,23 @@ def test_a_write_beyond_the_size_is_refused_until_there_is_room(
     assert filled(root / "a", most=5 * MB) == (5 * MB, None)
     (root / "a").unlink()
     assert filled(root / "b", most=20 * MB) == (20 * MB, None)
+
+
+def test_a_check_that_began_before_a_size_grew_leaves_the_room(
+    holding: Rest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest, root = holding, holding.lab.mount_root / "grown"
+    uuid = rest.volume("grown", size=20 * MB, nas={"path": "/grown"})
+    filled(root / "a")
+    array = rest.lab.array
+    before = array.store.select(Volume, phase=LIVE)
+
+    rest.done("PATCH", f"{VOLUMES}/{uuid}", {"size": 30 * MB})
+    with monkeypatch.context() as patched:
+        patched.setattr(array.store, "select", lambda *_args, **_equals: before)
+        array.sizes.check()
+
+    assert filled(root / "b", most=5 * MB) == (5 * MB, None)
 
 
 def test_the_product_finds_it_in_the_log_of_a_build(
