@@ -471,8 +471,8 @@ OURS = {
     "Snapshot": "name ontap_uuid client_spec have_digest quality parts sample remarks",
     "MirroredSnapshot": "ontap_uuid state",
     "Subject": "kind",
-    "Step": "name state perforce_use progress ontap_job_uuid result error_code "
-    "error_message",
+    "Step": "name state perforce_use progress ontap_job_uuid flush_place result "
+    "error_code error_message",
     "SubmittedChange": "user title",
     "Template": "line_end wanted_quality state status_code status_message volume_uuid "
     "aggregate routed_as routed_because",

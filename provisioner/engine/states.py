@@ -99,8 +99,8 @@ _HOLD = """
     FOR NO KEY UPDATE OF step
 """
 # One statement is a transaction, whose commit is not waited for.
-_RECORD_PROGRESS = """
-    UPDATE engine_step SET progress = %s
+_RECORD = """
+    UPDATE engine_step SET {column} = %s
     FROM engine_operation AS operation
     WHERE engine_step.id = %s AND engine_step.attempt = %s AND engine_step.state = %s
         AND operation.id = engine_step.operation_id AND operation.state <> ALL(%s)
@@ -296,11 +296,22 @@ def record_progress(step: Step, progress: dict[str, Any]) -> None:
 
     Raises: StepCutShort if this attempt is no longer current.
     """
+    _record(step, "progress", progress)
+
+
+def record_flush_place(step: Step, place: dict[str, Any]) -> None:
+    """Save how far a flush came, for the next attempt. The rest is as above."""
+    _record(step, "flush_place", place)
+
+
+def _record(step: Step, column: str, value: dict[str, Any]) -> None:
     with planned_cursor() as cursor:
-        cursor.execute(_RECORD_PROGRESS, [_stored("progress", progress), *_mine(step)])
+        cursor.execute(
+            _RECORD.format(column=column), [_stored(column, value), *_mine(step)]
+        )
         if not cursor.rowcount:
             raise StepCutShort
-    step.progress = progress
+    setattr(step, column, value)
 
 
 def remember_ontap_job(step: Step, ontap_job_uuid: str) -> None:

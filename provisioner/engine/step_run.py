@@ -23,7 +23,7 @@ from provisioner.gateways.hosts.namespace import require_namespace
 from provisioner.gateways.hosts.trees.run import WalkReport
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
-from provisioner.gateways.perforce.types import LockUse
+from provisioner.gateways.perforce.types import FlushPlace, FlushWatch, LockUse
 from provisioner.lib.databases import unless_database_is_away
 
 Used = TypeVar("Used")
@@ -217,6 +217,25 @@ class StepRun:
                 found.why_stop, system="perforce", operation="wait for maintenance"
             )
         return found.why_rest
+
+    def flush_watch(self) -> FlushWatch:
+        """Return how a flush in batches gives way to others and is gone on with.
+
+        It begins where an earlier attempt of this step ended.
+        """
+        place = self.step.flush_place
+        return FlushWatch(
+            on_command=self.rest_for_others,
+            on_place=self._flushed_as_far_as,
+            place=FlushPlace(**place) if place else None,
+        )
+
+    def _flushed_as_far_as(self, place: FlushPlace) -> None:
+        if place.total > 1:
+            states.record_flush_place(self.step, dataclasses.asdict(place))
+            self.progress(
+                "flushing", done=place.done, total=place.total, unit="directories"
+            )
 
     def rest_for_others(self, use: LockUse | None) -> bool:
         """Pause after a command while others wait; return whether they did.

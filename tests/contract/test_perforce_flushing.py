@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,13 @@ import pytest
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.perforce import batching
 from provisioner.gateways.perforce.batching import batches_of
-from provisioner.gateways.perforce.types import HaveList, LockUse, Part
+from provisioner.gateways.perforce.types import (
+    FlushPlace,
+    FlushWatch,
+    HaveList,
+    LockUse,
+    Part,
+)
 from tests.support.perforce_scene import PerforceScene
 
 TREE: dict[str, bytes | Path | None] = {
@@ -54,9 +61,11 @@ def test_batches_lead_where_a_flush_at_once_does(
         told.append(use)
         return False
 
+    watch = FlushWatch(on_command=tell)
+
     scene.gateway.files.flush(at_once, change=pinned, parts=[part])
     scene.gateway.files.flush(
-        batched, change=pinned, parts=[part], in_batches=True, on_command=tell
+        batched, change=pinned, parts=[part], in_batches=True, watch=watch
     )
 
     assert have(scene, batched) == have(scene, at_once)
@@ -97,31 +106,105 @@ def test_many_directories_share_commands_unless_others_wait(
         return others_wait
 
     perforce.gateway.files.flush(
-        client, change=change, in_batches=True, on_command=tell
+        client, change=change, in_batches=True, watch=FlushWatch(on_command=tell)
     )
 
     assert have(perforce, client).count == len(TREE)
     assert len(told) == commands
 
 
-def test_a_flush_that_was_ended_goes_on_in_batches(perforce: PerforceScene) -> None:
+@dataclass
+class Interrupted:
+    """A flush that was ended after its first command, and where that was."""
+
+    scene: PerforceScene
+    client: str
+    change: int
+    wanted: HaveList
+    place: FlushPlace
+
+    def go_on(self) -> tuple[HaveList, list[FlushPlace]]:
+        """Flush from there; return the have list and the places that were reached."""
+        places: list[FlushPlace] = []
+        watch = FlushWatch(
+            on_command=lambda _: False, on_place=places.append, place=self.place
+        )
+        reached = self.scene.gateway.files.flush_towards(
+            self.client,
+            change=self.change,
+            wanted=self.wanted,
+            in_batches=True,
+            watch=watch,
+        )
+        return reached, places
+
+
+@pytest.fixture
+def interrupted(perforce: PerforceScene) -> Interrupted:
     change = perforce.submit(TREE)
-    client = perforce.make_client().name
     files = perforce.gateway.files
-    wanted = HaveList(count=len(TREE), digest="")
+    at_once = perforce.make_client("once").name
+    files.flush(at_once, change=change)
+    wanted = have(perforce, at_once)
+    client = perforce.make_client().name
+    places: list[FlushPlace] = []
 
     def end(use: LockUse | None) -> bool:
         raise Busy("A checkpoint runs.", system="perforce", operation="test")
 
     with pytest.raises(Busy):
         files.flush_towards(
-            client, change=change, wanted=wanted, in_batches=True, on_command=end
+            client,
+            change=change,
+            wanted=wanted,
+            in_batches=True,
+            watch=FlushWatch(on_command=end, on_place=places.append),
         )
+    (place,) = places
+    assert place.done == 1
     assert 0 < have(perforce, client).count < len(TREE)
+    return Interrupted(perforce, client, change, wanted, place)
 
-    files.flush(client, change=change, in_batches=True)
 
-    assert have(perforce, client).count == len(TREE)
+def test_a_flush_that_was_ended_goes_on_where_it_was(interrupted: Interrupted) -> None:
+    reached, places = interrupted.go_on()
+
+    assert reached == interrupted.wanted
+    total = interrupted.place.total
+    assert [place.done for place in places] == list(range(2, total + 1))
+    assert {place.of for place in places} == {interrupted.place.of}
+
+
+def test_what_was_flushed_before_and_lost_since_is_flushed_in_batches_again(
+    interrupted: Interrupted,
+) -> None:
+    scene, client = interrupted.scene, interrupted.client
+    with scene.at_the_shell(client) as shell:
+        shell.run("sync", "-k", f"//{client}/...#none")
+
+    reached, places = interrupted.go_on()
+
+    assert reached == interrupted.wanted
+    total = interrupted.place.total
+    assert [place.done for place in places] == [
+        *range(2, total + 1),
+        *range(1, total + 1),
+    ]
+
+
+def test_a_flush_to_another_change_begins_with_its_first_directory(
+    interrupted: Interrupted,
+) -> None:
+    files = interrupted.scene.gateway.files
+    interrupted.change = interrupted.scene.submit({"later/file": b"1\n"})
+    at_once = interrupted.scene.make_client("later").name
+    files.flush(at_once, change=interrupted.change)
+    interrupted.wanted = files.have_list(at_once)
+
+    reached, places = interrupted.go_on()
+
+    assert reached == interrupted.wanted
+    assert [place.done for place in places] == list(range(1, places[0].total + 1))
 
 
 def test_a_view_of_single_files_is_flushed_by_its_lines(

@@ -23,10 +23,11 @@ from provisioner.engine.models import ServerLoad, Step
 from provisioner.engine.step_run import StepRun
 from provisioner.engine.waits import wait_of
 from provisioner.gateways.errors import Busy
-from provisioner.gateways.perforce.types import ServerProcess
+from provisioner.gateways.perforce.types import FlushPlace, ServerProcess
 from provisioner.insight.load import load_of
 from provisioner.insight.sweeps import read_server, read_server_load, sweep_loads
 from provisioner.lab.perforce.processes import ProcessTable, Running
+from provisioner.lib.refusals import StepCutShort
 from provisioner.sites.models import PerforceServer
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.lab_perforce import LabServer, eventually, lab_server, workspace
@@ -183,6 +184,50 @@ def test_a_flush_rests_between_commands_until_nobody_waits(
     assert len(said) == 2
     assert all("sync of bob (95 s)" in text for text in said)
     assert Step.objects.get(pk=step.pk).progress["text"] == "flushing"
+
+
+def test_a_flush_that_rests_or_is_ended_goes_on_with_the_next_directory(
+    step: Step, server: PerforceServer
+) -> None:
+    states.start_step(step)
+    rows = Step.objects.select_related("operation__subject")
+    watch = StepRun(rows.get(pk=step.pk)).flush_watch()
+    assert watch.place is None
+    reached = FlushPlace(of="0" * 64, done=3, total=9)
+
+    watch.on_place(reached)
+    slots.observe_others(server.pk, CHECKPOINT)
+    with pytest.raises(Busy, match="admin checkpoint of root"):
+        watch.on_command(None)
+
+    kept = rows.get(pk=step.pk)
+    assert kept.progress == {
+        "text": "flushing",
+        "done": 3,
+        "total": 9,
+        "unit": "directories",
+    }
+    assert StepRun(kept).flush_watch().place == reached
+
+
+def test_a_flush_in_one_command_has_no_place_to_go_on_from(step: Step) -> None:
+    states.start_step(step)
+    run = StepRun(Step.objects.select_related("operation__subject").get(pk=step.pk))
+
+    run.flush_watch().on_place(FlushPlace(of="0" * 64, done=1, total=1))
+
+    assert Step.objects.get(pk=step.pk).flush_place == {}
+
+
+def test_an_attempt_that_was_replaced_does_not_say_where_to_go_on(step: Step) -> None:
+    states.start_step(step)
+    run = StepRun(Step.objects.select_related("operation__subject").get(pk=step.pk))
+    Step.objects.update(attempt=2)
+
+    with pytest.raises(StepCutShort):
+        run.flush_watch().on_place(FlushPlace(of="0" * 64, done=3, total=9))
+
+    assert Step.objects.get(pk=step.pk).flush_place == {}
 
 
 def test_a_comparison_of_many_directories_comes_to_its_end_while_others_wait(

@@ -137,6 +137,7 @@ class Migration(migrations.Migration):
                 ('retry_at', models.DateTimeField(blank=True, null=True)),
                 ('progress', models.JSONField(default=dict)),
                 ('ontap_job_uuid', models.CharField(blank=True, max_length=36)),
+                ('flush_place', models.JSONField(blank=True, default=dict)),
                 ('result', models.JSONField(blank=True, null=True)),
                 ('has_rejected', models.BooleanField(default=False, help_text='It ran, and rejected what it checked.')),
                 ('exit_code', models.IntegerField(help_text='Exit code of its command; negative: ended by that signal.', null=True)),

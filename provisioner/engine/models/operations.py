@@ -158,8 +158,8 @@ class Step(models.Model):
     """One step of an operation; its StepSpec is in workflow.py.
 
     `progress` is {"done", "total", "unit", "text"}, any of them absent.
-    `ontap_job_uuid` is the ONTAP job that it waits for. `result` is a StepResult, if
-    it has one.
+    `ontap_job_uuid` is the ONTAP job that it waits for. `flush_place` is how far its
+    attempts have flushed: a FlushPlace, or {}. `result` is a StepResult, if it has one.
 
     A step that is queued without a job waits for a slot at its Perforce server.
     """
@@ -208,6 +208,7 @@ class Step(models.Model):
     retry_at = models.DateTimeField(null=True, blank=True)
     progress = EvidenceField(default=dict)
     ontap_job_uuid = models.CharField(max_length=36, blank=True)
+    flush_place = models.JSONField(default=dict, blank=True)
     result = NamesField(null=True, blank=True)
     has_rejected = models.BooleanField(
         default=False, help_text="It ran, and rejected what it checked."

@@ -26,6 +26,7 @@ from provisioner.gateways.perforce.specs import (
 from provisioner.gateways.perforce.standins import Purpose, StandIns
 from provisioner.gateways.perforce.types import (
     ClientSpec,
+    FlushWatch,
     HaveList,
     LockUse,
     Part,
@@ -62,9 +63,9 @@ def compare_files(
     Untracked is every file that is neither on the have list nor opened, inside the view
     or outside, whether or not the depot has such a file by now.
 
-    `in_batches` and `on_command` are as in PerforceGateway.files.flush. Both
-    gateways may be ours; `reader`, which reads the files, may be that of the client's
-    owner. It reads them as the `owner` of the files.
+    `in_batches` is as in PerforceGateway.files.flush, `on_command` as in FlushWatch.
+    Both gateways may be ours; `reader`, which reads the files, may be that of the
+    client's owner. It reads them as the `owner` of the files.
 
     Raises: as run_as, PerforceGateway.files.reconcile_preview and local_paths; if the
     view has changed, also as clients.save, files.flush and clients.mapped_paths.
@@ -94,7 +95,7 @@ def compare_files(
                 parts=parts,
                 wanted=pinned,
                 in_batches=in_batches,
-                on_command=on_command,
+                watch=FlushWatch(on_command=on_command) if on_command else None,
             )
             under_recorded = reconciled(stand_in.name, reader)
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -181,6 +181,35 @@ class HaveList:
 
     count: int
     digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlushPlace:
+    """How far flushes of a client, directory by directory, have come.
+
+    `of` is the SHA-256 (hex) of the directories in their order: `done` says of these
+    alone how many are flushed.
+    """
+
+    of: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlushWatch:
+    """Where a flush in batches begins, and what it tells after each command.
+
+    `place` is what an earlier attempt has told: its directories are not flushed again.
+    `on_place` gets the place reached. Then `on_command` gets the table for which the
+    command waited longest, None if the server does not report it. It returns whether
+    others wait: then fewer directories share a command. It may take its time, in which
+    others get the locks, and may raise to end the flush.
+    """
+
+    on_command: Callable[[LockUse | None], bool]
+    on_place: Callable[[FlushPlace], object] = lambda _: None
+    place: FlushPlace | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -156,7 +156,7 @@ def ensure_client(run: MirrorRun) -> None:
         parts=parts_of(pin),
         wanted=pinned_have(pin),
         in_batches=goes_in_batches(pin.have_count),
-        on_command=run.rest_for_others,
+        watch=run.flush_watch(),
     )
 
 

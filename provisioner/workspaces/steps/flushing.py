@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from provisioner.catalog.pins import goes_in_batches, parts_of, pinned_have
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
-from provisioner.gateways.perforce.types import HaveList, LockUse
+from provisioner.gateways.perforce.types import FlushWatch, HaveList
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import PerforceServer
 from provisioner.sites.replicas import server_with
@@ -32,10 +30,7 @@ def server_with_pin(run: WorkspaceRun) -> PerforceServer:
 
 
 def flush_towards_pin(
-    perforce: PerforceGateway,
-    workspace: Workspace,
-    *,
-    on_command: Callable[[LockUse | None], bool] | None = None,
+    perforce: PerforceGateway, workspace: Workspace, *, watch: FlushWatch | None = None
 ) -> HaveList:
     """Flush to the snapshot's change, a large one in batches; return the have list."""
     pin = workspace.snapshot
@@ -45,22 +40,19 @@ def flush_towards_pin(
         parts=parts_of(pin),
         wanted=pinned_have(pin),
         in_batches=goes_in_batches(pin.have_count),
-        on_command=on_command,
+        watch=watch,
     )
 
 
 def flush_to_pin(
-    perforce: PerforceGateway,
-    workspace: Workspace,
-    *,
-    on_command: Callable[[LockUse | None], bool] | None = None,
+    perforce: PerforceGateway, workspace: Workspace, *, watch: FlushWatch | None = None
 ) -> HaveList:
     """Flush the client to the have list of its snapshot's pin.
 
     Raises: StepRefused if a flush does not lead there.
     """
     pin = workspace.snapshot
-    have = flush_towards_pin(perforce, workspace, on_command=on_command)
+    have = flush_towards_pin(perforce, workspace, watch=watch)
     if have != pinned_have(pin):
         raise StepRefused(
             f"After the flush to change {pin.change} the have list has {have.count:,} "
@@ -77,7 +69,7 @@ def flush_to_what_it_had(run: WorkspaceRun) -> HaveList:
     total = workspace.snapshot.have_count
     perforce = registry.perforce_for(server_with_pin(run), client=workspace.client_name)
     run.progress("flushing", done=0, total=total, unit="files")
-    have = flush_towards_pin(perforce, workspace, on_command=run.rest_for_others)
+    have = flush_towards_pin(perforce, workspace, watch=run.flush_watch())
     rescue = last_rescue(workspace)
     if rescue is not None and rescue.have_differences:
         perforce.files.flush_to(

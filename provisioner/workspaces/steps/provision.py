@@ -361,11 +361,7 @@ def ensure_flushed(run: WorkspaceRun) -> Flushed:
     perforce = registry.perforce(server_with_pin(run))
     total = run.workspace.snapshot.have_count
     run.progress("flushing", done=0, total=total, unit="files")
-    have = flush_to_pin(
-        perforce,
-        run.workspace,
-        on_command=run.rest_for_others,
-    )
+    have = flush_to_pin(perforce, run.workspace, watch=run.flush_watch())
     return Flushed(have_count=have.count, have_digest=have.digest)
 
 

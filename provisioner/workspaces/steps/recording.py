@@ -71,7 +71,7 @@ def flush_as_recorded(run: WorkspaceRun, recorded: RecordedClient) -> Flushed:
     perforce = registry.perforce_for(server_with_pin(run), client=workspace.client_name)
     total = workspace.snapshot.have_count
     run.progress("flushing", done=0, total=total, unit="files")
-    have = flush_towards_pin(perforce, workspace, on_command=run.rest_for_others)
+    have = flush_towards_pin(perforce, workspace, watch=run.flush_watch())
     if differences:
         perforce.files.flush_to(
             workspace.client_name,

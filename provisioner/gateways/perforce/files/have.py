@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from provisioner.gateways.perforce import meter
@@ -21,7 +22,12 @@ from provisioner.gateways.perforce.errors import LEFT_BEHIND_BY_SYNC
 from provisioner.gateways.perforce.facet import Facet
 from provisioner.gateways.perforce.locking import lock_use
 from provisioner.gateways.perforce.paths import pinned_files
-from provisioner.gateways.perforce.types import HaveList, LockUse, Part
+from provisioner.gateways.perforce.types import (
+    FlushPlace,
+    FlushWatch,
+    HaveList,
+    Part,
+)
 
 
 class HaveLists(Facet):
@@ -34,7 +40,7 @@ class HaveLists(Facet):
         change: int,
         parts: Sequence[Part] = (),
         in_batches: bool = False,
-        on_command: Callable[[LockUse | None], bool] | None = None,
+        watch: FlushWatch | None = None,
     ) -> None:
         """Set the have list to everything in the client's view at the change.
 
@@ -43,31 +49,33 @@ class HaveLists(Facet):
 
         `in_batches` is for many files: it flushes one directory of the change after
         another, with pauses of random length in which others get the server's locks.
-        Entries outside those directories stay. `on_command` gets the table for which
-        each command waited longest, None if the server does not report it. It returns
-        whether others wait: then fewer directories share a command. It may take its
-        time, in which others get the locks, and may raise to end the flush.
+        Entries outside those directories stay. Parts are always flushed.
 
         Raises: NotFound (client or change), Refused (limits, locked, host, opened
         files, which keep their revision).
         Source: p4 sync -k -q //client/...@change.
         """
-        with self._connected(client, tracks=on_command is not None) as connection:
+        with self._connected(client, tracks=watch is not None) as connection:
             SubmittedChanges.on(connection).require_submitted(change)
             everything, *others = pinned_files(client, change=change, parts=parts)
             paths = [everything]
             if in_batches:
                 paths = batches_of(connection, client=client, change=change)
-            shares = Batches(paths)
+            of = _digest_of(paths)
+            place = watch.place if watch else None
+            done = place.done if place and place.of == of else 0
+            shares = Batches(paths[done:])
             for files in with_rests(chain(shares, ([one] for one in others))):
                 connection.run(
                     *("sync", "-k", "-q", *files),
                     is_bulk=True,
                     also_failures=LEFT_BEHIND_BY_SYNC,
                 )
-                if on_command:
+                done = min(done + len(files), len(paths))
+                if watch:
+                    watch.on_place(FlushPlace(of=of, done=done, total=len(paths)))
                     use = lock_use("sync -k", connection.tracked)
-                    shares.adapt(others_wait=on_command(use))
+                    shares.adapt(others_wait=watch.on_command(use))
 
     def flush_towards(
         self,
@@ -77,28 +85,29 @@ class HaveLists(Facet):
         parts: Sequence[Part] = (),
         wanted: HaveList,
         in_batches: bool = False,
-        on_command: Callable[[LockUse | None], bool] | None = None,
+        watch: FlushWatch | None = None,
     ) -> HaveList:
         """Flush unless the have list is the wanted one; return what it then is.
 
-        In batches first, if so asked, even if an earlier attempt ended half-way. If
-        that does not lead there, because the view is not made of directories or the
-        client has files that the change lacks, everything is flushed at once. Safe to
-        repeat. The rest is as in `flush`.
+        In batches first, if so asked, from where an earlier attempt ended. If that does
+        not lead there, as somebody changed the have list since, in all batches. If that
+        does not, because the view is not made of directories or the client has files
+        that the change lacks, everything is flushed at once. Safe to repeat. The rest
+        is as in `flush`.
 
         Raises: as `flush`.
         """
-        with self._connected(client, tracks=on_command is not None) as connection:
+        with self._connected(client, tracks=watch is not None) as connection:
             here = HaveLists.on(connection)
             have = here.have_list(client)
-            for as_batches in [True, False] if in_batches else [False]:
+            for as_batches, watched in _tries(watch, in_batches=in_batches):
                 if have != wanted:
                     here.flush(
                         client,
                         change=change,
                         parts=parts,
                         in_batches=as_batches,
-                        on_command=on_command,
+                        watch=watched,
                     )
                     have = here.have_list(client)
                     meter.count(self.account.port, flushed_files=have.count)
@@ -216,6 +225,23 @@ class HaveLists(Facet):
             connection.run(
                 "have", each=lambda record: each(record["path"]), is_bulk=True
             )
+
+
+def _tries(
+    watch: FlushWatch | None, *, in_batches: bool
+) -> Iterator[tuple[bool, FlushWatch | None]]:
+    """Yield ways to flush, the kindest to others first: whether in batches, and how."""
+    from_the_first = dataclasses.replace(watch, place=None) if watch else None
+    if in_batches:
+        yield True, watch
+        if watch != from_the_first:
+            yield True, from_the_first
+    yield False, from_the_first
+
+
+def _digest_of(paths: Iterable[str]) -> str:
+    lines = (f"{path}\n".encode("utf-8", "surrogateescape") for path in paths)
+    return hashlib.sha256(b"".join(lines)).hexdigest()
 
 
 class HaveDigest:

@@ -43,7 +43,7 @@ class Reconciling(Facet):
         P4IGNORE patterns, used instead of any ignore file in the tree; a leading slash
         means the Root. `in_batches` compares one directory after another, with pauses
         in which others get the server's locks. The result is the same. `on_command` is
-        as in `flush`.
+        as in FlushWatch.
 
         Raises: NotFound (client), Refused (host).
         Source: p4 reconcile -n.

@@ -69,7 +69,7 @@ class Syncing(Facet):
         A last command for everything then gets what those directories lack, such as
         deletions, so the have list is the same. `expected` is the total for the
         progress in batches, unknown otherwise until the last command. `on_command` is
-        as in `flush`.
+        as in FlushWatch.
 
         Safe to repeat after an interruption: what the server knows to have arrived is
         not sent again. A sync that was killed can leave a half-written file, which the
