@@ -5,10 +5,11 @@ Source: linux/btrfs.h; btrfs-subvolume(8).
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 from pathlib import Path
+
+from provisioner.lab.ontap.dataplane.kernel import ioctl
 
 _SUBVOL_CREATE = 0x5000940E
 _SNAP_CREATE_V2 = 0x50009417
@@ -64,6 +65,6 @@ def is_subvolume(path: Path) -> bool:
 def _ioctl(directory: Path, request: int, argument: bytes) -> None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.ioctl(descriptor, request, bytearray(argument))
+        ioctl(descriptor, request, bytearray(argument))
     finally:
         os.close(descriptor)

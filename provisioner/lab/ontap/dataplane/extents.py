@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import os
 import stat
 import struct
@@ -19,6 +18,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from provisioner.lab.ontap.dataplane.kernel import ioctl
 
 _FIEMAP = 0xC020660B
 _HEADER, _EXTENT = "QQIIII", "QQQQQIIII"
@@ -105,7 +106,7 @@ def _pieces(path: str) -> Iterator[tuple[int, int]]:
             request = bytearray(size + _AT_ONCE * struct.calcsize(_EXTENT))
             ask = (position, _END - position, 0, 0, _AT_ONCE, 0)
             struct.pack_into(_HEADER, request, 0, *ask)
-            fcntl.ioctl(descriptor, _FIEMAP, request)
+            ioctl(descriptor, _FIEMAP, request)
             (count,) = struct.unpack_from("I", request, 20)
             flags = _LAST
             for index in range(count):

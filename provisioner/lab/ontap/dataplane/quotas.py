@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import struct
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+
+from provisioner.lab.ontap.dataplane.kernel import ioctl
 
 _QUOTA_CTL = 0xC0109428
 _TREE_SEARCH = 0xD0009411
@@ -49,7 +50,7 @@ def enable_quotas(path: Path) -> bool:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         argument = bytearray(struct.pack("QQ", _ENABLE_SIMPLE, 0))
-        fcntl.ioctl(descriptor, _QUOTA_CTL, argument)
+        ioctl(descriptor, _QUOTA_CTL, argument)
     except OSError as error:
         return error.errno == errno.EEXIST
     finally:
@@ -77,7 +78,7 @@ def _search(descriptor: int) -> dict[int, int]:
         limits = (_QUOTA_TREE, 0, 0, first, _ANY, 0, _ANY)
         key = struct.pack(_KEY, *limits, _QGROUP_INFO, _QGROUP_INFO, 4096, *[0] * 5)
         argument = bytearray(key.ljust(_ARGUMENT_BYTES, b"\0"))
-        fcntl.ioctl(descriptor, _TREE_SEARCH, argument)
+        ioctl(descriptor, _TREE_SEARCH, argument)
         (count,) = struct.unpack_from("I", argument, 64)
         if count == 0:
             return found
@@ -110,7 +111,7 @@ def _subvolume_number(path: Path, *, at: int) -> int:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         argument = bytearray(504)
-        fcntl.ioctl(descriptor, _GET_SUBVOL_INFO, argument)
+        ioctl(descriptor, _GET_SUBVOL_INFO, argument)
     finally:
         os.close(descriptor)
     (number,) = struct.unpack_from("Q", argument, at)
@@ -148,7 +149,7 @@ def _has_inode(descriptor: int, *, least: int) -> bool:
     limits = (0, least, _LAST_OBJECT, 0, _ANY, 0, _ANY)
     key = struct.pack(_KEY, *limits, _INODE_ITEM, _INODE_ITEM, 1, *[0] * 5)
     argument = bytearray(key.ljust(_ARGUMENT_BYTES, b"\0"))
-    fcntl.ioctl(descriptor, _TREE_SEARCH, argument)
+    ioctl(descriptor, _TREE_SEARCH, argument)
     return bool(struct.unpack_from("I", argument, 64)[0])
 
 
@@ -160,7 +161,7 @@ def set_limit(path: Path, *, subvolume: int, size: int) -> None:
     argument = struct.pack("6Q", subvolume, _MAX_REFERENCED, size, 0, 0, 0)
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.ioctl(descriptor, _QGROUP_LIMIT, bytearray(argument))
+        ioctl(descriptor, _QGROUP_LIMIT, bytearray(argument))
     finally:
         os.close(descriptor)
 
@@ -201,7 +202,7 @@ def find_counters(path: Path) -> Counters | None:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         argument = bytearray(1024)
-        fcntl.ioctl(descriptor, _FS_INFO, argument)
+        ioctl(descriptor, _FS_INFO, argument)
     finally:
         os.close(descriptor)
     name = uuid.UUID(bytes=bytes(argument[16:32]))
