@@ -59,6 +59,8 @@ class Store:
         """Open the database, creating it if necessary."""
         self._lock = threading.RLock()
         self._depth = 0
+        # Rows that were found, as a request asks for the same few again and again.
+        self._found: dict[tuple[type[Row], str | int], Row] = {}
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
@@ -99,6 +101,7 @@ class Store:
             except BaseException:
                 self._depth -= 1
                 if self._depth == 0:
+                    self._found.clear()
                     self._db.execute("ROLLBACK")
                 raise
             self._depth -= 1
@@ -116,6 +119,7 @@ class Store:
         )
         marks = ", ".join("?" * len(names))
         with self._lock:
+            self._found.pop((type(row), document[row.KEY]), None)
             self._db.execute(
                 f"INSERT OR REPLACE INTO {row.TABLE} "  # noqa: S608 - names are ours
                 f"({', '.join(names)}) VALUES ({marks})",
@@ -125,6 +129,7 @@ class Store:
     def remove(self, row: Row) -> None:
         """Delete `row`, if it is there."""
         with self._lock:
+            self._found.pop((type(row), getattr(row, row.KEY)), None)
             self._db.execute(
                 f"DELETE FROM {row.TABLE} WHERE key = ?",  # noqa: S608 - as above
                 (getattr(row, row.KEY),),
@@ -134,8 +139,15 @@ class Store:
         """Return the row with the key, or None."""
         if key is None:
             return None
-        rows = self._rows(kind, "key = ?", (key,))
-        return rows[0] if rows else None
+        with self._lock:
+            known = self._found.get((kind, key))
+            if isinstance(known, kind):
+                return known
+            rows = self._rows(kind, "key = ?", (key,))
+            if not rows:
+                return None
+            self._found[kind, key] = rows[0]
+            return rows[0]
 
     def get(self, kind: type[R], key: str | int | None) -> R:
         """Return the row with the key, which must be there."""

@@ -52,6 +52,33 @@ def test_a_transaction_is_all_or_nothing(store: Store) -> None:
     assert store.setting("x") is None
 
 
+def test_a_row_that_was_found_follows_what_is_saved(store: Store) -> None:
+    store.save(SVM)
+    assert store.find(Svm, "u1") == SVM
+    renamed = replace(SVM, name="renamed")
+
+    store.save(renamed)
+
+    assert store.find(Svm, "u1") == renamed
+    store.remove(renamed)
+    assert store.find(Svm, "u1") is None
+
+
+def test_a_row_that_was_found_in_a_transaction_goes_back_with_it(store: Store) -> None:
+    store.save(SVM)
+
+    def rename_and_fail() -> None:
+        with store.transaction():
+            store.save(replace(SVM, name="renamed"))
+            assert store.get(Svm, "u1").name == "renamed"
+            raise ValueError
+
+    with pytest.raises(ValueError):
+        rename_and_fail()
+
+    assert store.find(Svm, "u1") == SVM
+
+
 def test_numbers_are_given_once(store: Store) -> None:
     assert [store.next_number("n", start=5) for _ in range(3)] == [5, 6, 7]
 

@@ -7,14 +7,16 @@ ONTAP).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 from provisioner.lab.ontap.conventions.query import Scalar
 from provisioner.lab.ontap.errors import OntapError
 
 Flat = Mapping[str, object]
+
+_REMEMBERED = 256
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,25 @@ class FieldSet:
 
     def knows(self, name: str) -> bool:
         """Return whether `name` is a field, a parent of fields or inside one."""
+        return name in self._parents or any(
+            inside in self._documented for inside in (name, *_parents_of(name))
+        )
+
+    @functools.cached_property
+    def _documented(self) -> frozenset[str]:
+        return frozenset((*self.keys, *self.standard, *self.expensive, *self.trees))
+
+    @functools.cached_property
+    def _parents(self) -> frozenset[str]:
         known = (*self.keys, *self.standard, *self.expensive)
-        return any(
-            name == field
-            or field.startswith(name + ".")
-            or name.startswith(field + ".")
-            for field in known
-        ) or any(name == tree or name.startswith(tree + ".") for tree in self.trees)
+        return frozenset(parent for field in known for parent in _parents_of(field))
+
+
+def _parents_of(name: str) -> Iterator[str]:
+    """Yield ``a.b`` and ``a`` of ``a.b.c``."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
 
 
 @dataclass(frozen=True)
@@ -48,10 +62,6 @@ class Wanted:
 
     fields: FieldSet
     names: tuple[str, ...]
-    # Asked once for every record of a long list.
-    _decided: dict[str, bool] = dataclass_field(
-        default_factory=dict, compare=False, repr=False
-    )
 
     @classmethod
     def parse(
@@ -85,6 +95,10 @@ class Wanted:
             known = self._decided[field] = self._decide(field)
         return known
 
+    @functools.cached_property
+    def _decided(self) -> dict[str, bool]:
+        return _decided_of(self.fields, self.names)
+
     def _decide(self, field: str) -> bool:
         if field in self.fields.keys or "**" in self.names:
             return True
@@ -107,6 +121,15 @@ class Wanted:
                 if settled is not None:
                     put(result, field, settled)
         return result
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _decided_of(fields: FieldSet, names: tuple[str, ...]) -> dict[str, bool]:
+    """Return what was decided for these, for each field of a record once it is asked.
+
+    Every record of a long list asks, and request after request.
+    """
+    return {}
 
 
 def put(target: dict[str, object], field: str, value: object) -> None:
