@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.errors import OntapError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 _EVERY_SECONDS = 0.5
 _SIZES_EVERY_TURNS = 2
 _JOBS_EVERY_TURNS = 20
+# Of a check of all sizes: it takes a tenth of a processor at most.
+_REST_TIMES = 10
 
 
 class Housekeeping:
@@ -24,6 +27,7 @@ class Housekeeping:
     def __init__(self, array: Array) -> None:
         """Work for `array` until it stops."""
         self._array = array
+        self._sizes_at = 0.0
         self._thread = threading.Thread(
             target=self._run, name="ontap-housekeeping", daemon=True
         )
@@ -45,9 +49,17 @@ class Housekeeping:
             if self._array.settings.schedules:
                 self._array.clock.run_schedules()
             if turn % _SIZES_EVERY_TURNS == 0:
-                self._array.sizes.check()
+                self._check_sizes()
             if turn % _JOBS_EVERY_TURNS == 0:
                 self._array.jobs.forget_old()
+
+    def _check_sizes(self) -> None:
+        """Check all volumes, unless they are so many that it was done just now."""
+        began = time.monotonic()
+        if began >= self._sizes_at:
+            self._array.sizes.check()
+            ended = time.monotonic()
+            self._sizes_at = ended + (ended - began) * _REST_TIMES
 
     def _empty_queue(self) -> None:
         for volume in recovery.overdue(self._array):
