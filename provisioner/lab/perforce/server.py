@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from provisioner.lab.perforce import faults
+from provisioner.lab.perforce.database import Database
 from provisioner.lab.perforce.replication import Replication
 from provisioner.lab.perforce.session import Session
 from provisioner.lab.perforce.state import PerforceConfig, initialize, open_state
@@ -40,6 +41,8 @@ class PerforceLab:
         self._credentials: tuple[Credentials, Credentials] | None = None
         self._sockets: set[socket.socket] = set()
         self._replication = Replication(config) if config.replicates else None
+        # SQLite ends and begins its log anew with the last and first to use a file.
+        self._kept_open: Database | None = None
 
     @property
     def port(self) -> int:
@@ -58,6 +61,7 @@ class PerforceLab:
         Raises: OSError if the port is taken.
         """
         initialize(self.config)
+        self._kept_open = open_state(self.config).database
         if self._replication is not None:
             self._replication.start()
         if self.config.is_encrypted:
@@ -94,6 +98,8 @@ class PerforceLab:
                 with contextlib.suppress(OSError):
                     sock.shutdown(socket.SHUT_RDWR)
         self._accepting = None
+        if self._kept_open is not None:
+            self._kept_open.close()
 
     def __enter__(self) -> PerforceLab:
         return self.start()

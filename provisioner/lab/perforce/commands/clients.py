@@ -27,9 +27,9 @@ from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import CLIENT, Fields
 from provisioner.lab.perforce.specstore import (
     StoredSpec,
-    all_specs,
     find_spec,
     save_spec,
+    specs_named,
 )
 from provisioner.lab.perforce.state import touch_client
 from provisioner.lab.perforce.streams import get_stream, stream_view
@@ -283,7 +283,9 @@ def clients(request: Request) -> None:
     found = 0
     kind = "unloaded" if request.has("U") else "client"
     is_listed = _filter(request)
-    for spec in all_specs(request.state.database, kind=kind):
+    for spec in specs_named(
+        request.state.database, kind=kind, is_wanted=_filter_of_names(request)
+    ):
         if not is_listed(spec):
             continue
         _list_one(request, spec)
@@ -292,8 +294,20 @@ def clients(request: Request) -> None:
             break
 
 
+def _filter_of_names(request: Request) -> Callable[[str], bool]:
+    """Return a filter of clients' names from the options. Source: p4 help clients."""
+    exact, in_any_case = request.options.get("e"), request.options.get("E")
+
+    def is_wanted(name: str) -> bool:
+        return (exact is None or pattern_matches(exact, name)) and (
+            in_any_case is None or pattern_matches(in_any_case.lower(), name.lower())
+        )
+
+    return is_wanted
+
+
 def _filter(request: Request) -> Callable[[StoredSpec], bool]:
-    """Return a filter of clients from the options. Source: p4 help clients."""
+    """Return a filter of clients from the other options. Source: as above."""
     options = request.options
     any_case = request.has("user-case-insensitive")
     config = request.state.config
@@ -312,8 +326,6 @@ def _filter(request: Request) -> Callable[[StoredSpec], bool]:
             "u" not in options or matches(options["u"], owner, ignores_case=any_case),
             "S" not in options or matches(options["S"], stream, ignores_case=False),
             "s" not in options or options["s"] == server,
-            "e" not in options or matches(options["e"], spec.name, ignores_case=False),
-            "E" not in options or matches(options["E"], spec.name, ignores_case=True),
             # Those of other servers are listed with -a or by the server's name.
             bool({"a", "s"} & options.keys()) or server in usable,
         )
