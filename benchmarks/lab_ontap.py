@@ -23,6 +23,8 @@ from shared.endings import end_in_order
 
 FILES = int(os.environ.get("LAB_BENCH_FILES", "300000"))
 CLONES = int(os.environ.get("LAB_BENCH_CLONES", "200"))
+# ONTAP gives a volume an inode for each 32 KB.
+BYTES_OF_EACH = 64 << 10
 PER_DIRECTORY = 1000
 SECONDS = 120
 VOLUMES = "/api/storage/volumes"
@@ -139,6 +141,7 @@ def one_by_one(lab: Lab) -> None:
         "name": "template",
         "svm.name": "svm_dev",
         "aggregates": [{"name": "aggr1"}],
+        "size": FILES * BYTES_OF_EACH,
         "guarantee.type": "none",
         "nas.path": "/template",
     }

@@ -1,7 +1,9 @@
 """500 requests that are queued at once: how many workspaces a second the engine makes.
 
 Prints one JSON object. Everything of `make demo` runs below a directory that is gone
-afterwards. One worker for each processor has started and waits. The account `ci` asks
+afterwards. One worker for each processor has started and waits, with four slots: no far
+side is waited for, and more slots would only wait for the processors, for one another
+and for the rows that they share. WORKER_CONCURRENCY changes that. The account `ci` asks
 for all of them in one transaction: seconds to READY count from the first step. No
 latency is set in the lab, so what is measured is the engine, the clients of ONTAP and
 Perforce, and the lab itself on the same processors. `per_second_without_lab` is what
@@ -24,11 +26,10 @@ from shared.verdicts import Limit, exactly, load, say
 
 REQUESTS = int(os.environ.get("QUEUED_REQUESTS", "500"))
 WORKERS = int(os.environ.get("QUEUED_WORKERS", os.cpu_count() or 1))
+SLOTS = os.environ.setdefault("WORKER_CONCURRENCY", "4")
 GIVE_UP_SECONDS = 3600.0
 Used = tuple[int, float, float, float]
-# All of them within the four minutes that a benchmark may take.
-AT_LEAST_PER_SECOND = 500 / 240
-AT_LEAST_WITHOUT_LAB = 20.0
+AT_LEAST_PER_SECOND = 20.0
 
 
 def main() -> None:
@@ -40,8 +41,7 @@ def main() -> None:
         figures=figures,
         limits={
             "ready": exactly(REQUESTS),
-            "ready_per_second": Limit(at_least=round(AT_LEAST_PER_SECOND, 2)),
-            "per_second_without_lab": Limit(at_least=AT_LEAST_WITHOUT_LAB),
+            "ready_per_second": Limit(at_least=AT_LEAST_PER_SECOND),
         },
         load_before=load_before,
     )
@@ -76,6 +76,7 @@ def measure(running: Running) -> dict[str, Any]:
             processors * REQUESTS / (used + of_database), 2
         ),
         "workers": WORKERS,
+        "slots_of_each": int(SLOTS),
         "asked_per_second": asked_per_second,
         "commits_of_each": round((committed() - before[0]) / REQUESTS, 1),
         "cpu_ms_of_each": {
