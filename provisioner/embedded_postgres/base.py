@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import warnings
@@ -37,7 +38,17 @@ _servers: dict[Path, EmbeddedServer] = {}
 
 
 class LivingProcesses(DiskList):
-    """The processes that use a server: one that was killed no longer uses it."""
+    """The processes that use a server: one that was killed no longer uses it.
+
+    The list is replaced at once: one that is killed meanwhile leaves it as it was, not
+    empty. Call `put` with the server's lock held.
+    """
+
+    def put(self, values: list[int]) -> None:
+        """Write the list."""
+        written = self.path.with_name(f"{self.path.name}.new")
+        written.write_text(json.dumps(values))
+        written.replace(self.path)
 
     def _get(self) -> list[int]:
         return [pid for pid in super()._get() if _is_alive(pid)]

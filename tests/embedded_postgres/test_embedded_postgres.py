@@ -18,6 +18,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from provisioner.embedded_postgres.base import LivingProcesses
+
 pytestmark = pytest.mark.integration
 
 STARTED_WITHIN_SECONDS = 60
@@ -154,6 +156,25 @@ def replace(note: Path, text: str) -> None:
     new = note.with_suffix(".new")
     new.write_text(text)
     new.replace(note)
+
+
+def test_a_user_that_is_killed_while_it_leaves_takes_nobody_along(
+    tmp_path: Path,
+) -> None:
+    """Whoever came next would be the only user that the list knows."""
+    users = LivingProcesses(tmp_path / "users.json")
+    users.put([os.getpid()])
+
+    for _ in range(30):
+        child = os.fork()
+        if not child:
+            while True:
+                users.put([os.getpid(), os.getppid()])
+        time.sleep(0.005)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+        assert os.getpid() in users.get_and_add(os.getpid())
 
 
 def test_who_comes_while_the_server_starts_waits_for_it(data_dir: Path) -> None:
