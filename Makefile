@@ -10,10 +10,12 @@ MANAGE := $(BIN)/python manage.py
 help: ## Show this
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
 
-$(READY): requirements.txt
+$(READY): requirements.txt requirements.lock
 	@echo "Installing what requirements.txt names …" >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt >&2
+	@# What those need is as production has it, whatever came out since.
+	@sed -n 's/^\([^ #][^ ]*==[^ ]*\).*/\1/p' requirements.lock > $(VENV)/constraints.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c $(VENV)/constraints.txt >&2
 	@touch $(READY)
 
 demo: native ## Everything on this machine: lab, worker, web server, a workspace
