@@ -61,12 +61,12 @@ class PerforceLab:
         Raises: OSError if the port is taken.
         """
         initialize(self.config)
-        self._kept_open = open_state(self.config).database
         if self._replication is not None:
             self._replication.start()
         if self.config.is_encrypted:
             self._credentials = _credentials(self.config)
         listener = self._listener = self._listening()
+        self._kept_open = open_state(self.config).database
         self._accepting = threading.Thread(
             target=self._accept, args=(listener,), name="perforce-lab", daemon=True
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from provisioner.lab.perforce import case
@@ -64,22 +64,15 @@ def known_name(database: Database, kind: str, name: str) -> str:
     return str(row[0]) if row else name
 
 
-def all_specs(database: Database, *, kind: str) -> list[StoredSpec]:
-    """Return the specs of a kind by name."""
+def all_specs(
+    database: Database,
+    *,
+    kind: str,
+    is_wanted: Callable[[str], bool] = lambda _: True,
+) -> list[StoredSpec]:
+    """Return the specs of a kind by name: those whose names are wanted."""
     rows = database.rows(f"{_COLUMNS} WHERE kind=? ORDER BY name", kind)
-    return [_stored(row) for row in rows]
-
-
-def specs_named(
-    database: Database, *, kind: str, is_wanted: Callable[[str], bool]
-) -> Iterator[StoredSpec]:
-    """Yield the specs whose names are wanted, by name; the others are not read."""
-    names = database.rows("SELECT name FROM specs WHERE kind=? ORDER BY name", kind)
-    for (name,) in names:
-        if is_wanted(str(name)):
-            spec = find_spec(database, kind=kind, name=str(name))
-            if spec is not None:
-                yield spec
+    return [_stored(row) for row in rows if is_wanted(str(row[1]))]
 
 
 def save_spec(

@@ -27,9 +27,9 @@ from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import CLIENT, Fields
 from provisioner.lab.perforce.specstore import (
     StoredSpec,
+    all_specs,
     find_spec,
     save_spec,
-    specs_named,
 )
 from provisioner.lab.perforce.state import touch_client
 from provisioner.lab.perforce.streams import get_stream, stream_view
@@ -283,7 +283,7 @@ def clients(request: Request) -> None:
     found = 0
     kind = "unloaded" if request.has("U") else "client"
     is_listed = _filter(request)
-    for spec in specs_named(
+    for spec in all_specs(
         request.state.database, kind=kind, is_wanted=_filter_of_names(request)
     ):
         if not is_listed(spec):
