@@ -300,7 +300,10 @@ def record_progress(step: Step, progress: dict[str, Any]) -> None:
 
 
 def record_flush_place(step: Step, place: dict[str, Any]) -> None:
-    """Save how far a flush came, for the next attempt. The rest is as above."""
+    """Save how far a flush came, for the next attempt.
+
+    If the latest is lost, its directories are flushed again. Raises: StepCutShort.
+    """
     _record(step, "flush_place", place)
 
 

@@ -186,7 +186,7 @@ def test_a_flush_rests_between_commands_until_nobody_waits(
     assert Step.objects.get(pk=step.pk).progress["text"] == "flushing"
 
 
-def test_a_flush_that_rests_or_is_ended_goes_on_with_the_next_directory(
+def test_a_flush_that_maintenance_ends_goes_on_with_the_next_directory(
     step: Step, server: PerforceServer
 ) -> None:
     states.start_step(step)

@@ -234,7 +234,7 @@ def _tries(
     from_the_first = dataclasses.replace(watch, place=None) if watch else None
     if in_batches:
         yield True, watch
-        if watch != from_the_first:
+        if watch and watch.place:
             yield True, from_the_first
     yield False, from_the_first
 
