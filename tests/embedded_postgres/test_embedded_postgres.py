@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import psycopg
 import pytest
@@ -158,6 +159,15 @@ def replace(note: Path, text: str) -> None:
     new.replace(note)
 
 
+def write_again_and_again(users: LivingProcesses) -> NoReturn:
+    """Write the list for seconds at most, then end; a fork must not return."""
+    try:
+        for _ in range(20_000):
+            users.put([os.getpid(), os.getppid()])
+    finally:
+        os._exit(0)
+
+
 def test_a_user_that_is_killed_while_it_leaves_takes_nobody_along(
     tmp_path: Path,
 ) -> None:
@@ -168,8 +178,7 @@ def test_a_user_that_is_killed_while_it_leaves_takes_nobody_along(
     for _ in range(30):
         child = os.fork()
         if not child:
-            while True:
-                users.put([os.getpid(), os.getppid()])
+            write_again_and_again(users)
         time.sleep(0.005)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

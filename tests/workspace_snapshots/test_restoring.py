@@ -27,6 +27,7 @@ from provisioner.workspace_snapshots.sweeps import read_clients, record_snapshot
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.recording import read_client
 from tests.support.browsers import browser_of
+from tests.support.file_trees import as_written
 from tests.support.jobs import perform_again, settle
 from tests.support.lab import Lab
 from tests.support.mail_server import BACKEND, Mailbox
@@ -68,20 +69,13 @@ def state_of(at_work: AtWork) -> tuple[dict[str, str], list[str], list[str]]:
     return files, sorted(have), opened
 
 
-def written(file: Path) -> tuple[int, ...]:
-    """Return what writing it anew would change; reading it changes its access time."""
-    seen = file.stat()
-    owned = (seen.st_mode, seen.st_uid, seen.st_gid)
-    return (*owned, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
-
-
 def test_it_is_restored_with_its_client_and_back(at_work: AtWork, lab: Lab) -> None:
     source, by = at_work.workspace, at_work.workspace.owner
     at_work.open_for_edit()
     at_work.file.write_text("mine\n")
     at_work.p4.run("sync", f"{at_work.root}/src/file7.txt#none")
     at_work.give_to_owner()
-    then, config = state_of(at_work), written(at_work.root / ".p4config")
+    then, config = state_of(at_work), as_written(at_work.root / ".p4config")
     snapshot = taken_now(source)
     at_work.file.write_text("ruined\n")
 
@@ -116,7 +110,7 @@ def test_it_is_restored_with_its_client_and_back(at_work: AtWork, lab: Lab) -> N
     assert (operation.findings["removed"], operation.findings["failed"]) == (2, [])
     assert operation.findings["not_restored"] == []
     assert state_of(at_work) == then
-    assert written(at_work.root / ".p4config") == config
+    assert as_written(at_work.root / ".p4config") == config
     assert at_work.file.stat().st_uid == source.uid
     assert "1 copied, 2 removed" in browser_of(by).get(page).text
     for step in operation.steps.filter(name__in=["keep", "record", "files", "opened"]):
