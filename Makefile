@@ -14,7 +14,7 @@ $(READY): requirements.txt requirements.lock
 	@echo "Installing what requirements.txt names …" >&2
 	@$(PYTHON) -m venv $(VENV)
 	@# What those need is as production has it, whatever came out since.
-	@sed -n 's/^\([^ #][^ ]*==[^ ]*\).*/\1/p' requirements.lock > $(VENV)/constraints.txt
+	@grep -o '^[^ ]*==[^ ]*' requirements.lock > $(VENV)/constraints.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c $(VENV)/constraints.txt >&2
 	@touch $(READY)
 
